@@ -1,0 +1,8 @@
+/**
+ * Bytes: raw, qcow2, tar, ISO, OCI layout. Pure Java, bounded memory, written with hostile input in
+ * mind.
+ */
+@NullMarked
+package dev.platter.image;
+
+import org.jspecify.annotations.NullMarked;
