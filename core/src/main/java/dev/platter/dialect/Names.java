@@ -1,0 +1,32 @@
+package dev.platter.dialect;
+
+import java.util.regex.Pattern;
+
+/** Names of Kubernetes objects. */
+final class Names {
+  private static final Pattern SUBDOMAIN =
+      Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
+
+  private Names() {}
+
+  static boolean valid(String name) {
+    return name.length() <= 253 && SUBDOMAIN.matcher(name).matches();
+  }
+
+  static String complaint(String name) {
+    var shown = name.length() > 60 ? name.substring(0, 60) + "…" : name;
+    return "'"
+        + shown
+        + "' is not a name; use lower-case letters, digits, dashes and dots, 253 at most";
+  }
+
+  /** A valid name made from a file's name. */
+  static String fromFile(String file) {
+    var base = file.substring(file.lastIndexOf('/') + 1).replaceFirst("\\.(ya?ml|json)$", "");
+    var name =
+        base.toLowerCase(java.util.Locale.ROOT)
+            .replaceAll("[^a-z0-9.-]+", "-")
+            .replaceAll("^[.-]+|[.-]+$", "");
+    return valid(name) ? name : "vm";
+  }
+}

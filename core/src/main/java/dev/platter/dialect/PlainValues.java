@@ -1,0 +1,104 @@
+package dev.platter.dialect;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.snakeyaml.engine.v2.nodes.MappingNode;
+import org.snakeyaml.engine.v2.nodes.Node;
+import org.snakeyaml.engine.v2.nodes.ScalarNode;
+import org.snakeyaml.engine.v2.nodes.SequenceNode;
+import org.snakeyaml.engine.v2.nodes.Tag;
+
+/**
+ * YAML nodes to plain maps, lists and scalars, for text that is passed on (cloud-init). Aliases
+ * make a node tree a graph that can be exponentially larger than its text, so the number of values
+ * is bounded.
+ */
+final class PlainValues {
+  private static final int MOST_VALUES = 100_000;
+  private static final int MOST_DEPTH = 100;
+
+  private final String path;
+  private final Problems problems;
+  private int left = MOST_VALUES;
+
+  private PlainValues(String path, Problems problems) {
+    this.path = path;
+    this.problems = problems;
+  }
+
+  /** Empty, with a problem reported, if there is too much of it. */
+  static Map<String, Object> map(Node node, String path, Problems problems) {
+    var reader = new PlainValues(path, problems);
+    try {
+      return reader.value(node, 0) instanceof Map<?, ?> map ? cast(map) : Map.of();
+    } catch (TooMuchException e) {
+      problems.add(
+          node.getStartMark(),
+          path,
+          "more than " + MOST_VALUES + " values or " + MOST_DEPTH + " levels");
+      return Map.of();
+    }
+  }
+
+  private static Map<String, Object> cast(Map<?, ?> map) {
+    var out = new LinkedHashMap<String, Object>();
+    map.forEach((key, value) -> out.put(String.valueOf(key), value));
+    return out;
+  }
+
+  private @Nullable Object value(Node node, int depth) {
+    if (--left < 0 || depth > MOST_DEPTH) {
+      throw new TooMuchException();
+    }
+    return switch (node) {
+      case MappingNode mapping -> {
+        var out = new LinkedHashMap<String, @Nullable Object>();
+        for (var entry : mapping.getValue()) {
+          if (entry.getKeyNode() instanceof ScalarNode key) {
+            if (out.containsKey(key.getValue())) {
+              problems.add(
+                  key.getStartMark(), path, "the field '" + key.getValue() + "' is given twice");
+            }
+            out.put(key.getValue(), value(entry.getValueNode(), depth + 1));
+          } else {
+            problems.add(
+                entry.getKeyNode().getStartMark(), path, "a field's name must be plain text");
+          }
+        }
+        yield out;
+      }
+      case SequenceNode sequence -> {
+        var out = new ArrayList<@Nullable Object>();
+        for (var item : sequence.getValue()) {
+          out.add(value(item, depth + 1));
+        }
+        yield out;
+      }
+      case ScalarNode scalar -> scalar(scalar);
+      default -> null;
+    };
+  }
+
+  private static @Nullable Object scalar(ScalarNode node) {
+    var text = node.getValue();
+    if (node.getTag().equals(Tag.NULL)) {
+      return null;
+    }
+    if (node.getTag().equals(Tag.BOOL)) {
+      return text.equals("true");
+    }
+    if (node.getTag().equals(Tag.INT) && text.matches("-?\\d{1,18}")) {
+      return Long.parseLong(text);
+    }
+    if (node.getTag().equals(Tag.FLOAT) && text.matches("-?\\d{1,15}\\.\\d{1,15}")) {
+      return Double.parseDouble(text);
+    }
+    return text;
+  }
+
+  private static final class TooMuchException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+  }
+}

@@ -1,0 +1,41 @@
+package dev.platter.model;
+
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the guest's cloud-init is told.
+ *
+ * @param type how the seed disk is laid out
+ * @param userData a {@code #cloud-config} mapping; merged with what Platter adds
+ * @param userDataText user-data in another form (a script), passed through as it is; excludes
+ *     {@code userData}
+ * @param metaData overrides of the generated meta-data
+ * @param networkConfig network configuration, passed through; null leaves it to the guest
+ * @param sshKeys public keys for the default user
+ */
+public record CloudInit(
+    Type type,
+    Map<String, Object> userData,
+    @Nullable String userDataText,
+    Map<String, Object> metaData,
+    @Nullable Map<String, Object> networkConfig,
+    List<String> sshKeys) {
+
+  /** The layouts that cloud-init looks for. */
+  public enum Type {
+    NOCLOUD("nocloud"),
+    CONFIGDRIVE("configdrive");
+
+    private final String word;
+
+    Type(String word) {
+      this.word = word;
+    }
+
+    public String word() {
+      return word;
+    }
+  }
+}

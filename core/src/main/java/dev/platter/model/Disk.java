@@ -1,0 +1,31 @@
+package dev.platter.model;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a VM sees as one disk.
+ *
+ * @param name unique in the VM; the guest knows the disk by it, since it is the serial
+ * @param source where the bytes come from
+ * @param access who else may use the source
+ * @param copy whether the disk is the source itself or a local file made from it
+ * @param target where the guest sees it
+ * @param size the size of the local file; null means the source's
+ * @param driver who opens a claim
+ * @param keep whether the local file outlives a stop of the VM
+ */
+public record Disk(
+    String name,
+    Source source,
+    Access access,
+    Copy copy,
+    Target target,
+    @Nullable ByteSize size,
+    Driver driver,
+    boolean keep) {
+
+  /** Whether the guest can write to it. */
+  public boolean writable() {
+    return copy.mode() != CopyMode.NONE || access != Access.READ_SHARED;
+  }
+}

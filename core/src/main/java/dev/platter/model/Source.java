@@ -1,0 +1,8 @@
+package dev.platter.model;
+
+/** Where the bytes of a disk come from. */
+public sealed interface Source
+    permits ImageSource, FileSource, BlankSource, IscsiSource, ClaimSource, ContainerSource {
+  /** The word that users know this kind of source by. */
+  String kind();
+}

@@ -1,0 +1,31 @@
+package dev.platter.plan;
+
+import java.util.Map;
+
+/**
+ * What the planner has to know of the machine; gathered before planning, so that planning is pure.
+ *
+ * @param layout where things lie
+ * @param accelerator what runs guests
+ * @param emulator path of the QEMU program
+ * @param digests image references to the digests that they were resolved to
+ */
+public record NodeFacts(
+    StateLayout layout, Accelerator accelerator, String emulator, Map<String, String> digests) {
+
+  /** How QEMU runs the guest's instructions. */
+  public enum Accelerator {
+    KVM("kvm"),
+    TCG("qemu");
+
+    private final String domainType;
+
+    Accelerator(String domainType) {
+      this.domainType = domainType;
+    }
+
+    public String domainType() {
+      return domainType;
+    }
+  }
+}

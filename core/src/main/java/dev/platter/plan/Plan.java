@@ -1,0 +1,29 @@
+package dev.platter.plan;
+
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+
+/**
+ * How a VM gets its disks and runs, in order. Stored with the VM and replayed backwards to take it
+ * down; it is never derived a second time.
+ *
+ * @param images references to the digests that they mean for the life of this VM
+ * @param disks the disks as the guest sees them, for people and programs that ask
+ */
+public record Plan(
+    int version,
+    String namespace,
+    String name,
+    UUID uuid,
+    Map<String, String> images,
+    List<PlannedDisk> disks,
+    List<Step> steps) {
+  public static final int VERSION = 1;
+
+  public Plan {
+    images = Map.copyOf(images);
+    disks = List.copyOf(disks);
+    steps = List.copyOf(steps);
+  }
+}

@@ -1,0 +1,48 @@
+package dev.platter.plan;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.util.DefaultIndenter;
+import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
+import com.fasterxml.jackson.databind.SerializationFeature;
+
+/**
+ * Plans as JSON text: what is stored with a VM, shown by {@code platter plan} and reviewed in
+ * golden files.
+ */
+public final class PlanJson {
+  private static final ObjectMapper MAPPER =
+      new ObjectMapper()
+          .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES);
+  private static final ObjectWriter WRITER =
+      MAPPER.writer(
+          new DefaultPrettyPrinter().withArrayIndenter(DefaultIndenter.SYSTEM_LINEFEED_INSTANCE));
+
+  private PlanJson() {}
+
+  public static String write(Plan plan) {
+    try {
+      return WRITER.writeValueAsString(plan) + "\n";
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("a plan always makes JSON", e);
+    }
+  }
+
+  /**
+   * @throws IllegalArgumentException if the text is not a plan that this version can read
+   */
+  public static Plan read(String text) {
+    try {
+      var version = MAPPER.readTree(text).path("version").asInt();
+      if (version != Plan.VERSION) {
+        throw new IllegalArgumentException("plan version " + version + " is not " + Plan.VERSION);
+      }
+      return MAPPER.readValue(text, Plan.class);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not a plan: " + e.getOriginalMessage(), e);
+    }
+  }
+}

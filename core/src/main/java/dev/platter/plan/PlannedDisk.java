@@ -1,0 +1,50 @@
+package dev.platter.plan;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import dev.platter.model.Bus;
+import dev.platter.model.DiskFormat;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A disk after planning: what QEMU opens.
+ *
+ * @param chain what is opened, the writable layer first; each lies on the next
+ * @param shareable whether several VMs write
+ */
+@JsonInclude(JsonInclude.Include.NON_NULL)
+public record PlannedDisk(
+    String name,
+    String device,
+    Bus bus,
+    int position,
+    boolean readOnly,
+    boolean shareable,
+    boolean copyOnRead,
+    boolean boot,
+    boolean kept,
+    String source,
+    List<Link> chain) {
+  public PlannedDisk {
+    chain = List.copyOf(chain);
+  }
+
+  /**
+   * One layer of a disk: a local file, or a network disk when {@code network} is given.
+   *
+   * @param format stated to QEMU, which never guesses
+   */
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Link(@Nullable String file, @Nullable Network network, DiskFormat format) {
+    static Link ofFile(String file, DiskFormat format) {
+      return new Link(file, null, format);
+    }
+
+    static Link ofNetwork(Network network) {
+      return new Link(null, network, DiskFormat.RAW);
+    }
+  }
+
+  /** A disk behind one of QEMU's network drivers. */
+  public record Network(String protocol, String name, String host, int port) {}
+}

@@ -1,0 +1,176 @@
+package dev.platter.plan;
+
+import dev.platter.model.Access;
+import dev.platter.model.BlankSource;
+import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerSource;
+import dev.platter.model.CopyMode;
+import dev.platter.model.Disk;
+import dev.platter.model.DiskFormat;
+import dev.platter.model.FileSource;
+import dev.platter.model.ImageSource;
+import dev.platter.model.IscsiSource;
+import dev.platter.model.PlatterException;
+import dev.platter.model.Vm;
+import dev.platter.plan.PlannedDisk.Link;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+
+/**
+ * From what a user wants to how this machine does it. Pure: the same VM and facts give the same
+ * plan.
+ */
+public final class Planner {
+  private final Vm vm;
+  private final NodeFacts facts;
+  private final List<Step> steps = new ArrayList<>();
+  private final List<PlannedDisk> disks = new ArrayList<>();
+  private final TreeMap<String, String> images = new TreeMap<>();
+
+  private Planner(Vm vm, NodeFacts facts) {
+    this.vm = vm;
+    this.facts = facts;
+  }
+
+  public static Planned plan(Vm vm, NodeFacts facts) {
+    return new Planner(vm, facts).plan();
+  }
+
+  private Planned plan() {
+    var layout = facts.layout();
+    steps.add(new Step.MakeDirectory(layout.runVm(vm.uuid()).toString(), Step.Life.RUN));
+    vm.disks().forEach(this::disk);
+    var directory = layout.vm(vm.namespace(), vm.name());
+    var cloudInit = vm.cloudInit();
+    Seed seed = null;
+    if (cloudInit != null) {
+      seed = CloudInitSeed.of(vm, cloudInit);
+      var path = layout.seed(directory).toString();
+      steps.add(new Step.WriteSeed(path, seed.label()));
+      disks.add(seedDisk(path));
+    }
+    steps.add(new Step.StartDomain(vm.uuid(), DomainXml.domainName(vm)));
+    var plan = new Plan(Plan.VERSION, vm.namespace(), vm.name(), vm.uuid(), images, disks, steps);
+    return new Planned(plan, DomainXml.of(vm, facts, disks), seed);
+  }
+
+  private void disk(Disk disk) {
+    var chain =
+        switch (disk.source()) {
+          case ImageSource image -> image(disk, image);
+          case FileSource file -> file(disk, file);
+          case BlankSource _ -> blank(disk);
+          case IscsiSource iscsi -> iscsi(disk, iscsi);
+          case ClaimSource claim ->
+              throw unsupported(disk, "claims (" + claim.claim() + ") outside a cluster");
+          case ContainerSource container ->
+              throw unsupported(disk, "volumes made by a container (" + container.image() + ")");
+        };
+    disks.add(
+        new PlannedDisk(
+            disk.name(),
+            disk.target().device(),
+            disk.target().bus(),
+            disk.target().position(),
+            !disk.writable(),
+            disk.copy().mode() == CopyMode.NONE && disk.access() == Access.WRITE_SHARED,
+            disk.copy().mode() == CopyMode.COPY_ON_READ,
+            disk.equals(vm.bootDisk()),
+            disk.keep(),
+            disk.source().kind(),
+            chain));
+  }
+
+  private List<Link> image(Disk disk, ImageSource image) {
+    var digest = facts.digests().get(image.reference());
+    if (digest == null) {
+      throw new IllegalArgumentException("the facts do not say what " + image.reference() + " is");
+    }
+    images.put(image.reference(), digest);
+    steps.add(new Step.EnsureImage(image.reference(), digest));
+    return local(disk, Link.ofFile(facts.layout().base(digest).toString(), DiskFormat.RAW));
+  }
+
+  private List<Link> file(Disk disk, FileSource file) {
+    steps.add(new Step.TakeLease("file:" + file.path(), disk.access()));
+    steps.add(new Step.CheckFile(file.path(), file.format()));
+    return local(disk, Link.ofFile(file.path(), file.format()));
+  }
+
+  /** A local source: used as it is, under an overlay, or copied. */
+  private List<Link> local(Disk disk, Link source) {
+    var from = String.valueOf(source.file());
+    var size = disk.size() == null ? null : disk.size().bytes();
+    return switch (disk.copy().mode()) {
+      case NONE -> List.of(source);
+      case COPY_ON_WRITE, COPY_ON_READ -> {
+        var overlay = poolFile(disk, "qcow2");
+        steps.add(new Step.CreateOverlay(overlay, from, source.format(), size, life(disk)));
+        yield List.of(Link.ofFile(overlay, DiskFormat.QCOW2), source);
+      }
+      case CLONE -> {
+        var clone = poolFile(disk, "raw");
+        steps.add(new Step.CloneDisk(clone, from, source.format(), size, life(disk)));
+        yield List.of(Link.ofFile(clone, DiskFormat.RAW));
+      }
+    };
+  }
+
+  private List<Link> blank(Disk disk) {
+    var size = disk.size();
+    if (size == null) {
+      throw new IllegalArgumentException("a blank disk without a size passed validation");
+    }
+    var path = poolFile(disk, "raw");
+    steps.add(new Step.CreateBlank(path, size.bytes(), life(disk)));
+    return List.of(Link.ofFile(path, DiskFormat.RAW));
+  }
+
+  private List<Link> iscsi(Disk disk, IscsiSource iscsi) {
+    if (disk.copy().mode() != CopyMode.NONE) {
+      throw unsupported(disk, "copy mode " + disk.copy().mode().word() + " over iscsi");
+    }
+    var name = iscsi.portal() + "/" + iscsi.lun();
+    steps.add(
+        new Step.TakeLease(
+            "iscsi:" + iscsi.host() + ":" + iscsi.port() + "/" + name, disk.access()));
+    return List.of(
+        Link.ofNetwork(new PlannedDisk.Network("iscsi", name, iscsi.host(), iscsi.port())));
+  }
+
+  private PlannedDisk seedDisk(String path) {
+    var target = vm.seedTarget();
+    return new PlannedDisk(
+        "cloud-init",
+        target.device(),
+        target.bus(),
+        target.position(),
+        true,
+        false,
+        false,
+        false,
+        true,
+        "cloud-init",
+        List.of(Link.ofFile(path, DiskFormat.RAW)));
+  }
+
+  private String poolFile(Disk disk, String suffix) {
+    var pool = disk.copy().usageType();
+    if (pool != null) {
+      throw unsupported(disk, "usage-type " + pool + ": this machine has the default pool only");
+    }
+    return facts.layout().disk(StateLayout.DEFAULT_POOL, vm.uuid(), disk.name(), suffix).toString();
+  }
+
+  private static Step.Life life(Disk disk) {
+    return disk.keep() ? Step.Life.VM : Step.Life.RUN;
+  }
+
+  private static PlatterException unsupported(Disk disk, String what) {
+    return PlatterException.of(
+        PlatterException.Code.UNSUPPORTED,
+        "disk " + disk.name() + ": this version of Platter does not support " + what,
+        "Use an image, a file, a blank disk or an iSCSI disk in place.");
+  }
+}

@@ -1,0 +1,113 @@
+package dev.platter.plan;
+
+import java.nio.file.Path;
+import java.util.UUID;
+
+/**
+ * Knows every path below the state and run directories; nobody else joins names.
+ *
+ * <pre>
+ * state/images/sha256-HEX/base.raw   the base of an image, sealed
+ * state/images/sha256-HEX/image.json what it was made from
+ * state/pools/NAME/UUID-DISK.*       overlays, clones and blank disks of VMs
+ * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
+ * state/leases/HASH.json             who uses a source
+ * state/libvirt/                     the private libvirt
+ * run/vms/UUID/                      sockets
+ * </pre>
+ */
+public record StateLayout(Path state, Path run) {
+  public static final String DEFAULT_POOL = "default";
+
+  public Path images() {
+    return state.resolve("images");
+  }
+
+  /** A digest is {@code sha256:HEX}; a colon is awkward in paths that libvirt and QEMU read. */
+  public Path image(String digest) {
+    return images().resolve(digest.replace(':', '-'));
+  }
+
+  public Path base(String digest) {
+    return image(digest).resolve("base.raw");
+  }
+
+  public Path imageRecord(String digest) {
+    return image(digest).resolve("image.json");
+  }
+
+  /** Where pulls in progress keep their bytes. */
+  public Path spool() {
+    return images().resolve("spool");
+  }
+
+  public Path pools() {
+    return state.resolve("pools");
+  }
+
+  public Path pool(String name) {
+    return pools().resolve(name);
+  }
+
+  public Path disk(String pool, UUID vm, String disk, String suffix) {
+    return pool(pool).resolve(vm + "-" + disk + "." + suffix);
+  }
+
+  public Path vms() {
+    return state.resolve("vms");
+  }
+
+  /** Neither part of a Kubernetes name has an underscore, so the pair is unambiguous. */
+  public Path vm(String namespace, String name) {
+    return vms().resolve(namespace + "_" + name);
+  }
+
+  /** Beside the directory, since it outlives it. */
+  public Path vmLock(String namespace, String name) {
+    return vms().resolve(namespace + "_" + name + ".lock");
+  }
+
+  public Path plan(Path vm) {
+    return vm.resolve("plan.json");
+  }
+
+  public Path journal(Path vm) {
+    return vm.resolve("journal");
+  }
+
+  public Path domainXml(Path vm) {
+    return vm.resolve("domain.xml");
+  }
+
+  public Path seed(Path vm) {
+    return vm.resolve("seed.iso");
+  }
+
+  public Path consoleLog(Path vm) {
+    return vm.resolve("console.log");
+  }
+
+  public Path leases() {
+    return state.resolve("leases");
+  }
+
+  public Path libvirtState() {
+    return state.resolve("libvirt");
+  }
+
+  public Path libvirtRun() {
+    return run.resolve("libvirt");
+  }
+
+  public Path accelerator() {
+    return state.resolve("accelerator.json");
+  }
+
+  public Path runVm(UUID vm) {
+    return run.resolve("vms").resolve(vm.toString());
+  }
+
+  public Path consoleSocket(UUID vm) {
+    return runVm(vm).resolve("console.sock");
+  }
+}

@@ -1,0 +1,156 @@
+package dev.platter.plan;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import dev.platter.model.Access;
+import dev.platter.model.DiskFormat;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One change to the machine, with everything needed to do it and to undo it. Steps are stored as
+ * JSON; a secret is never part of one.
+ */
+@JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "step")
+@JsonSubTypes({
+  @JsonSubTypes.Type(Step.MakeDirectory.class),
+  @JsonSubTypes.Type(Step.EnsureImage.class),
+  @JsonSubTypes.Type(Step.TakeLease.class),
+  @JsonSubTypes.Type(Step.CheckFile.class),
+  @JsonSubTypes.Type(Step.CreateOverlay.class),
+  @JsonSubTypes.Type(Step.CloneDisk.class),
+  @JsonSubTypes.Type(Step.CreateBlank.class),
+  @JsonSubTypes.Type(Step.WriteSeed.class),
+  @JsonSubTypes.Type(Step.StartDomain.class)
+})
+@JsonInclude(JsonInclude.Include.NON_NULL)
+public sealed interface Step {
+
+  /** How long the effect of a step lasts. */
+  enum Life {
+    /** Undone when the VM stops. */
+    RUN,
+    /** Undone when the VM is removed. */
+    VM
+  }
+
+  Life life();
+
+  /** One line for people: what the step does. */
+  String summary();
+
+  /** A directory that only this VM uses. */
+  record MakeDirectory(String path, Life life) implements Step {
+    @Override
+    public String summary() {
+      return "make directory " + path;
+    }
+  }
+
+  /**
+   * Makes sure that the base of the image is on this machine. The base is shared, so there is
+   * nothing to undo.
+   */
+  record EnsureImage(String reference, String digest) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "ensure image " + reference + " at " + digest;
+    }
+  }
+
+  /** The right to use a source in an access mode. */
+  record TakeLease(String source, Access access) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "take " + access.word() + " lease on " + source;
+    }
+  }
+
+  /**
+   * Refuses a file that is missing, not a regular file, or whose header QEMU must not see. Changes
+   * nothing.
+   */
+  record CheckFile(String path, DiskFormat format) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "check " + format.word() + " file " + path;
+    }
+  }
+
+  /**
+   * Writes a qcow2 overlay. {@code size} is null where the overlay is as large as what it lies on.
+   */
+  record CreateOverlay(
+      String path, String backing, DiskFormat backingFormat, @Nullable Long size, Life life)
+      implements Step {
+    @Override
+    public String summary() {
+      return "create overlay "
+          + path
+          + " on "
+          + backing
+          + (size == null ? "" : " of " + size + " bytes");
+    }
+  }
+
+  /** Copies all bytes into a raw file of our own. */
+  record CloneDisk(String path, String from, DiskFormat format, @Nullable Long size, Life life)
+      implements Step {
+    @Override
+    public String summary() {
+      return "clone " + from + " to " + path + (size == null ? "" : " of " + size + " bytes");
+    }
+  }
+
+  /** An empty, sparse raw file. */
+  record CreateBlank(String path, long size, Life life) implements Step {
+    @Override
+    public String summary() {
+      return "create blank disk " + path + " of " + size + " bytes";
+    }
+  }
+
+  /**
+   * Writes the cloud-init seed, whose content is given beside the plan since it may hold secrets.
+   */
+  record WriteSeed(String path, String label) implements Step {
+    @Override
+    public Life life() {
+      return Life.VM;
+    }
+
+    @Override
+    public String summary() {
+      return "write cloud-init seed " + path + " labelled " + label;
+    }
+  }
+
+  /** Starts the transient libvirt domain whose XML lies beside the plan. */
+  record StartDomain(UUID uuid, String name) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "start domain " + name + " (" + uuid + ")";
+    }
+  }
+}
