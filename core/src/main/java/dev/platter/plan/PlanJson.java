@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import java.util.Map;
 
 /**
  * Plans as JSON text: what is stored with a VM, shown by {@code platter plan} and reviewed in
@@ -29,6 +30,12 @@ public final class PlanJson {
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("a plan always makes JSON", e);
     }
+  }
+
+  /** The plan as plain maps and lists. */
+  @SuppressWarnings("unchecked") // a record becomes a map with text keys
+  public static Map<String, Object> tree(Plan plan) {
+    return MAPPER.convertValue(plan, Map.class);
   }
 
   /**

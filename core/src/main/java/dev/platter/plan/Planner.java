@@ -87,8 +87,9 @@ public final class Planner {
     if (digest == null) {
       throw new IllegalArgumentException("the facts do not say what " + image.reference() + " is");
     }
-    images.put(image.reference(), digest);
-    steps.add(new Step.EnsureImage(image.reference(), digest));
+    if (images.put(image.reference(), digest) == null) {
+      steps.add(new Step.EnsureImage(image.reference(), digest));
+    }
     return local(disk, Link.ofFile(facts.layout().base(digest).toString(), DiskFormat.RAW));
   }
 

@@ -14,6 +14,7 @@ import java.util.UUID;
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
  * run/vms/UUID/                      sockets
+ * run/locks/                         empty files that processes lock
  * </pre>
  */
 public record StateLayout(Path state, Path run) {
@@ -62,9 +63,9 @@ public record StateLayout(Path state, Path run) {
     return vms().resolve(namespace + "_" + name);
   }
 
-  /** Beside the directory, since it outlives it. */
+  /** Lock files are empty and stay: deleting one while somebody waits for it would break the lock. */
   public Path vmLock(String namespace, String name) {
-    return vms().resolve(namespace + "_" + name + ".lock");
+    return run.resolve("locks").resolve(namespace + "_" + name);
   }
 
   public Path plan(Path vm) {

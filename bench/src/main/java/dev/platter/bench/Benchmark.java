@@ -1,0 +1,17 @@
+package dev.platter.bench;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/** One question, answered by rows of ours against a rival. */
+interface Benchmark {
+  String name();
+
+  /** What is measured and under what conditions, for the page that shows the result. */
+  String description();
+
+  /**
+   * @param work an empty directory, removed afterwards
+   */
+  List<Row> run(Path work, int rounds) throws Exception;
+}

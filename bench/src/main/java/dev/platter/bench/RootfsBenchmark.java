@@ -1,0 +1,179 @@
+package dev.platter.bench;
+
+import dev.platter.image.oci.OciLayout;
+import dev.platter.image.oci.OciLayoutWriter;
+import dev.platter.image.oci.Platform;
+import dev.platter.model.Vm;
+import dev.platter.node.ImageSources;
+import dev.platter.node.Node;
+import dev.platter.node.Progress;
+import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Random;
+
+/** How long a root disk takes to become ready when its image is on the node, for images of very different size. */
+final class RootfsBenchmark implements Benchmark {
+  private static final long MIB = 1 << 20;
+  private static final int DATA_MIB = 64;
+
+  private static final LinkedHashMap<String, Long> SIZES = new LinkedHashMap<>();
+
+  static {
+    SIZES.put("100 MiB", 100 * MIB);
+    SIZES.put("2 GiB", 2048 * MIB);
+    SIZES.put("1 TiB", MIB * MIB);
+  }
+
+  @Override
+  public String name() {
+    return "rootfs";
+  }
+
+  @Override
+  public String description() {
+    return "A root disk from an image that is on the node, each with "
+        + DATA_MIB
+        + " MiB of random data in 16 runs. Ours is the executor's step: the overlay and the journal record of it are on"
+        + " the disk when the clock stops (process start is not counted: a node runs one daemon). \"Whole VM\" is"
+        + " everything but QEMU: plan, journal, directories, overlay, all synced. The rivals are whole processes, as"
+        + " people run them. What each made is compared with the image by `qemu-img compare`.";
+  }
+
+  @Override
+  public List<Row> run(Path work, int rounds) throws Exception {
+    var rows = new ArrayList<Row>();
+    for (var size : SIZES.entrySet()) {
+      rows.addAll(size(Files.createDirectory(work.resolve(size.getKey().replace(" ", ""))), size.getKey(), size.getValue(), rounds));
+    }
+    return rows;
+  }
+
+  private static List<Row> size(Path work, String name, long size, int rounds) throws Exception {
+    var raw = image(work.resolve("image.raw"), size);
+    var qcow2 = work.resolve("image.qcow2");
+    Tool.time("qemu-img", "convert", "-O", "qcow2", raw.toString(), qcow2.toString());
+    var layout = work.resolve("layout");
+    new OciLayoutWriter(layout).add("image", Platform.LINUX_AMD64, "disk.qcow2", qcow2);
+    var clock = new StepClock();
+    var state = new StateLayout(work.resolve("state"), work.resolve("run"));
+    ImageSources sources = _ -> new ImageSources.Located(new OciLayout(layout), "image");
+    try (var node = new Node(state, new IdleMachine(), sources, clock)) {
+      node.pull("image");
+      var vm = vm();
+      var overlay = state.disk(StateLayout.DEFAULT_POOL, vm.uuid(), "root", "qcow2");
+      var wholeVm = new ArrayList<Double>();
+      var rivalRaw = work.resolve("rival.raw");
+      var rivalOverlay = work.resolve("rival.qcow2");
+      var outcome =
+          new Contest()
+              .with(
+                  "ours",
+                  round -> {
+                    var started = System.nanoTime();
+                    node.run(vm);
+                    if (round > 0) {
+                      wholeVm.add((System.nanoTime() - started) / 1e6);
+                    }
+                    compare(raw, overlay);
+                    node.remove(vm.namespace(), vm.name(), true);
+                    return clock.nanos();
+                  })
+              .with(
+                  "create",
+                  _ -> {
+                    var nanos =
+                        Tool.time(
+                            "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", raw.toString(),
+                            rivalOverlay.toString());
+                    compare(raw, rivalOverlay);
+                    Files.delete(rivalOverlay);
+                    return nanos;
+                  })
+              .with(
+                  "convert",
+                  _ -> {
+                    var nanos =
+                        Tool.time(
+                            "qemu-img", "convert", "-m", "16", "-W", "-O", "raw", qcow2.toString(),
+                            rivalRaw.toString());
+                    compare(raw, rivalRaw);
+                    Files.delete(rivalRaw);
+                    return nanos;
+                  })
+              .run(rounds);
+      return rows(name, outcome, Contest.median(wholeVm));
+    }
+  }
+
+  private static List<Row> rows(String size, java.util.Map<String, Contest.Outcome> outcome, double wholeVm) {
+    var out = new ArrayList<Row>();
+    var ours = outcome.getOrDefault("ours", new Contest.Outcome(0, 0));
+    var create = outcome.getOrDefault("create", new Contest.Outcome(0, 0));
+    var convert = outcome.getOrDefault("convert", new Contest.Outcome(0, 0));
+    out.add(row("disk ready, " + size, ours.millis(), ours, create, "qemu-img create -b"));
+    out.add(row("disk ready, " + size, ours.millis(), ours, convert, "qemu-img convert -m 16 -W"));
+    out.add(row("whole VM, " + size, wholeVm, ours, create, "qemu-img create -b"));
+    return out;
+  }
+
+  private static Row row(
+      String name, double ours, Contest.Outcome oursCpu, Contest.Outcome rival, String rivalName) {
+    return new Row(
+        name, ours, rival.millis(), rivalName, rival.millis() / ours, "ms", oursCpu.cpuMillis(), rival.cpuMillis());
+  }
+
+  private static Vm vm() {
+    var text = "kind: VM\nspec: {domain: {devices: {disks: [{name: root, source: {image: image}}]}}}\n";
+    return dev.platter.dialect.Manifests.read("bench.yaml", text).getFirst();
+  }
+
+  private static Path image(Path file, long size) throws Exception {
+    var random = new Random(size);
+    var run = new byte[DATA_MIB / 16 << 20];
+    try (var channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      for (var i = 0; i < 16; i++) {
+        random.nextBytes(run);
+        channel.write(ByteBuffer.wrap(run), size / 16 * i / MIB * MIB);
+      }
+      channel.write(ByteBuffer.allocate(1), size - 1);
+      channel.force(true);
+    }
+    return file;
+  }
+
+  /** A terabyte of holes is quick to compare, since qemu-img asks where the data is. */
+  private static void compare(Path image, Path made) throws Exception {
+    var format = made.toString().endsWith(".qcow2") ? "qcow2" : "raw";
+    Tool.time("qemu-img", "compare", "-f", "raw", "-F", format, image.toString(), made.toString());
+  }
+
+  /** The time of the step that makes the disk, its journal record included. */
+  private static final class StepClock implements Progress {
+    private long started;
+    private long took;
+
+    @Override
+    public void before(Step step) {
+      started = System.nanoTime();
+    }
+
+    @Override
+    public void after(Step step) {
+      if (step instanceof Step.CreateOverlay) {
+        took = System.nanoTime() - started;
+      }
+    }
+
+    long nanos() {
+      return took;
+    }
+  }
+}

@@ -1,0 +1,22 @@
+package dev.platter.bench;
+
+import java.io.IOException;
+import java.util.List;
+
+/** Runs a rival. A failed program looks infinitely fast, so the exit status is always checked. */
+final class Tool {
+  private Tool() {}
+
+  static long time(String... command) throws IOException, InterruptedException {
+    var builder = new ProcessBuilder(command).redirectErrorStream(true);
+    var started = System.nanoTime();
+    var process = builder.start();
+    var output = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    var status = process.waitFor();
+    var nanos = System.nanoTime() - started;
+    if (status != 0) {
+      throw new IOException(List.of(command) + " failed with status " + status + ": " + output);
+    }
+    return nanos;
+  }
+}

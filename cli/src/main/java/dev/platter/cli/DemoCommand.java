@@ -1,0 +1,166 @@
+package dev.platter.cli;
+
+import dev.platter.dialect.Manifests;
+import dev.platter.image.oci.OciLayoutWriter;
+import dev.platter.image.oci.Platform;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.Node;
+import dev.platter.node.Progress;
+import dev.platter.plan.Step;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import picocli.CommandLine.Command;
+
+/**
+ * A VM from a container image, in one go: boot, write a file, stop, boot again, find the file; and how long its disk
+ * took beside qemu-img. Leaves the pulled image, which 'platter gc' removes, and nothing else.
+ */
+@Command(name = "demo", description = "Boot a VM from a container image, keep what it writes, and show the times.")
+final class DemoCommand extends NodeCommand {
+  private static final String VM = "platter-demo";
+  private static final Duration BOOT = Duration.ofMinutes(3);
+  private static final String PROMPT = "platter-guest# ";
+
+  private final Times times = new Times();
+
+  @Override
+  Progress progress() {
+    return times;
+  }
+
+  @Override
+  void run(Node opened) throws Exception {
+    var home = home();
+    var work = Files.createTempDirectory("platter-demo-");
+    try {
+      say("1. Build a small guest from Debian's kernel and busybox (cached)");
+      var guest = buildGuest(home);
+      say("2. Push its disk as a container image: oci:" + work.resolve("layout") + ":demo");
+      new OciLayoutWriter(work.resolve("layout")).add("demo", Platform.LINUX_AMD64, "demo.qcow2", guest);
+      removeLeftOver(opened);
+      say("3. Run a VM from it, with a root disk that is kept");
+      opened.run(Manifests.read(VM + ".yaml", manifest(work)).getFirst());
+      var disk = times.of(Step.CreateOverlay.class);
+      try {
+        session(opened, "echo written by the first boot > /data/hello; sync; cat /data/hello");
+        say("4. Stop it, and boot it again from the overlay that was kept");
+        opened.stop(node.namespace, VM, Duration.ofSeconds(20));
+        opened.start(node.namespace, VM);
+        var seen = session(opened, "cat /data/hello");
+        if (!seen.contains("written by the first boot")) {
+          throw PlatterException.of(
+              Code.INTERNAL, "the second boot did not find the file of the first", "This is a bug; please report it.");
+        }
+        say("   The file is there.");
+      } finally {
+        opened.remove(node.namespace, VM, true);
+      }
+      say("5. How long the disk took to become ready, in the same run");
+      new DemoTimes(guest, work).print(disk, out());
+    } finally {
+      deleteTree(work);
+    }
+  }
+
+  /** The repository, whose guest/ directory has the recipe. */
+  private static Path home() {
+    var home = System.getProperty("platter.home");
+    if (home == null) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE, "the demo needs the repository", "Start it with ./platter demo in a clone.");
+    }
+    return Path.of(home);
+  }
+
+  private Path buildGuest(Path home) throws IOException, InterruptedException {
+    var cacheHome = System.getenv("XDG_CACHE_HOME");
+    var cache =
+        cacheHome == null || cacheHome.isEmpty()
+            ? Path.of(System.getProperty("user.home"), ".cache")
+            : Path.of(cacheHome);
+    var directory = cache.resolve("platter").resolve("guest-marker");
+    var build = home.resolve("guest/marker/build").toString();
+    var process = new ProcessBuilder(build, directory.toString()).inheritIO().start();
+    if (process.waitFor() != 0) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE, "the guest could not be built", "Its own message is above.");
+    }
+    return directory.resolve("marker.qcow2");
+  }
+
+  private String manifest(Path work) {
+    return """
+    kind: VirtualMachine
+    metadata: {name: %s, namespace: %s}
+    spec:
+      domain:
+        memory: {guest: 128Mi}
+        devices:
+          disks:
+          - name: root
+            source: {image: "oci:%s:demo"}
+            size: 1Gi
+            keep: true
+    """
+        .formatted(VM, node.namespace, work.resolve("layout"));
+  }
+
+  private void removeLeftOver(Node opened) throws IOException {
+    for (var vm : opened.list()) {
+      if (vm.name().equals(VM) && vm.namespace().equals(node.namespace)) {
+        opened.remove(node.namespace, VM, true);
+      }
+    }
+  }
+
+  /** Shows the console until the guest asks for a command, gives it one, and returns what came back. */
+  private String session(Node opened, String command) throws IOException {
+    var socket = opened.status(node.namespace, VM).consoleSocket();
+    try (var dialogue = new ConsoleDialogue(socket, out(), BOOT)) {
+      dialogue.nudge(PROMPT);
+      return dialogue.command(command, PROMPT);
+    }
+  }
+
+  private void say(String text) {
+    out().println("\n" + (Terminal.onOutput() ? "\u001b[1m" + text + "\u001b[0m" : text));
+    out().flush();
+  }
+
+  private static void deleteTree(Path directory) throws IOException {
+    try (var files = Files.walk(directory)) {
+      for (var file : files.sorted(java.util.Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+
+  /** How long each kind of step took. */
+  private final class Times implements Progress {
+    private final Map<Class<?>, Long> nanos = new HashMap<>();
+    private long started;
+
+    @Override
+    public void before(Step step) {
+      started = System.nanoTime();
+    }
+
+    @Override
+    public void after(Step step) {
+      var took = System.nanoTime() - started;
+      nanos.putIfAbsent(step.getClass(), took);
+      out().printf(Locale.ROOT, "   ✓ %s  (%.1f ms)%n", step.summary(), took / 1e6);
+      out().flush();
+    }
+
+    Duration of(Class<? extends Step> step) {
+      return Duration.ofNanos(nanos.getOrDefault(step, 0L));
+    }
+  }
+}

@@ -1,0 +1,82 @@
+package dev.platter.cli;
+
+import dev.platter.image.raw.SparseFile;
+import dev.platter.node.Node;
+import dev.platter.node.VmStatus;
+import dev.platter.plan.PlanJson;
+import dev.platter.plan.PlannedDisk;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+@Command(name = "inspect", description = "Show a VM and draw the chain of each of its disks.")
+final class InspectCommand extends NodeCommand {
+  @Parameters(paramLabel = "VM", description = "Name of the VM.")
+  @Nullable String name;
+
+  @Option(
+      names = {"-o", "--output"},
+      paramLabel = "FORMAT",
+      description = "table (default), json or yaml.")
+  Output output = Output.TABLE;
+
+  @Override
+  void run(Node opened) throws IOException {
+    var vm = opened.status(node.namespace, String.valueOf(name));
+    if (output == Output.TABLE) {
+      draw(vm);
+    } else {
+      var all = new LinkedHashMap<String, Object>();
+      all.put("phase", vm.phase().name().toLowerCase(Locale.ROOT));
+      all.put("plan", PlanJson.tree(vm.plan()));
+      out().print(output == Output.JSON ? Listing.json(all) + "\n" : Listing.yaml(all));
+    }
+    out().flush();
+  }
+
+  private void draw(VmStatus vm) throws IOException {
+    out().printf("%s/%s  %s  %s%n", vm.namespace(), vm.name(), vm.phase().name().toLowerCase(Locale.ROOT), vm.plan().uuid());
+    vm.plan().images().forEach((reference, digest) -> out().println("image " + reference + " = " + digest));
+    for (var disk : vm.plan().disks()) {
+      out().printf("%n%s  %s  %s%n", disk.device(), disk.name(), words(disk));
+      var chain = disk.chain();
+      for (var i = 0; i < chain.size(); i++) {
+        var last = i == chain.size() - 1;
+        out().println((last ? " └─ " : " ├─ ") + describe(chain.get(i), i, disk));
+      }
+    }
+  }
+
+  private static String words(PlannedDisk disk) {
+    var words = new ArrayList<String>();
+    words.add(disk.bus().word());
+    words.add(disk.readOnly() ? "read-only" : "writable");
+    if (disk.boot()) {
+      words.add("boot");
+    }
+    if (disk.kept()) {
+      words.add("kept");
+    }
+    return String.join(", ", words);
+  }
+
+  private static String describe(PlannedDisk.Link link, int depth, PlannedDisk disk) throws IOException {
+    var network = link.network();
+    if (network != null) {
+      return network.protocol() + "  " + network.host() + ":" + network.port() + "/" + network.name();
+    }
+    var file = Path.of(String.valueOf(link.file()));
+    var role = depth > 0 ? "base" : disk.chain().size() > 1 ? "overlay" : disk.source();
+    if (!Files.exists(file)) {
+      return role + "  " + file + "  (made when the VM starts)";
+    }
+    return "%s  %s  %s, %s on disk".formatted(role, file, link.format().word(), new Bytes(SparseFile.allocated(file)));
+  }
+}

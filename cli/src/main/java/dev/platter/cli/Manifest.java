@@ -1,0 +1,48 @@
+package dev.platter.cli;
+
+import dev.platter.dialect.Manifests;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.model.Vm;
+import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Reads VMs from a file, or from standard input as {@code -}. */
+final class Manifest {
+  private static final int MOST_BYTES = 16 << 20;
+
+  private Manifest() {}
+
+  static List<Vm> read(String file) throws IOException {
+    if (file.equals("-")) {
+      var bytes = System.in.readNBytes(MOST_BYTES + 1);
+      return Manifests.read("standard input", text(file, bytes));
+    }
+    var path = Path.of(file);
+    try {
+      if (!Files.isRegularFile(path)) {
+        throw new NoSuchFileException(file);
+      }
+      if (Files.size(path) > MOST_BYTES) {
+        throw PlatterException.of(Code.INVALID, file + " is larger than 16 MiB", "A manifest is a few kilobytes.");
+      }
+      return Manifests.read(file, text(file, Files.readAllBytes(path)));
+    } catch (NoSuchFileException e) {
+      throw PlatterException.of(
+          Code.NOT_FOUND, "there is no file " + file, "Name a YAML file that describes a VM; see examples/.", e);
+    }
+  }
+
+  private static String text(String file, byte[] bytes) {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(java.nio.ByteBuffer.wrap(bytes)).toString();
+    } catch (CharacterCodingException e) {
+      throw PlatterException.of(Code.INVALID, file + " is not UTF-8 text", "Save it as UTF-8.", e);
+    }
+  }
+}

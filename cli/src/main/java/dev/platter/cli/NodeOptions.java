@@ -1,0 +1,53 @@
+package dev.platter.cli;
+
+import dev.platter.node.LocalNode;
+import dev.platter.node.Node;
+import dev.platter.node.NodeConfig;
+import dev.platter.node.Progress;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** Options of every command that works on this machine's VMs. */
+final class NodeOptions {
+  @Option(
+      names = "--state",
+      paramLabel = "DIR",
+      description = "Keep all state in DIR (default: /var/lib/platter for root, else below your home; $PLATTER_STATE).")
+  @Nullable Path state;
+
+  @Option(
+      names = "--connect",
+      paramLabel = "URI",
+      description = "Use this libvirt instead of Platter's own ($PLATTER_CONNECT).")
+  @Nullable String connect;
+
+  @Option(
+      names = "--registry",
+      paramLabel = "HOST",
+      description = "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
+  @Nullable String registry;
+
+  @Option(
+      names = {"-n", "--namespace"},
+      paramLabel = "NAME",
+      description = "The VM's namespace (default: default).",
+      defaultValue = "default",
+      showDefaultValue = picocli.CommandLine.Help.Visibility.NEVER)
+  String namespace = "default";
+
+  NodeConfig config() {
+    var environment = System.getenv();
+    var stateDirectory =
+        Optional.ofNullable(state).or(() -> Optional.ofNullable(environment.get("PLATTER_STATE")).map(Path::of));
+    return new NodeConfig(
+        NodeConfig.layout(stateDirectory, environment),
+        Optional.ofNullable(connect).or(() -> Optional.ofNullable(environment.get("PLATTER_CONNECT"))),
+        Optional.ofNullable(registry).or(() -> Optional.ofNullable(environment.get("PLATTER_REGISTRY"))));
+  }
+
+  Node open(Progress progress) {
+    return LocalNode.open(config(), progress);
+  }
+}

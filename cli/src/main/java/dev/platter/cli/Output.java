@@ -1,0 +1,14 @@
+package dev.platter.cli;
+
+/** How a command shows what it found. */
+enum Output {
+  TABLE,
+  JSON,
+  YAML;
+
+  /** The words are lower case, as in kubectl. */
+  @Override
+  public String toString() {
+    return name().toLowerCase(java.util.Locale.ROOT);
+  }
+}

@@ -1,0 +1,53 @@
+package dev.platter.cli;
+
+import dev.platter.node.Node;
+import dev.platter.plan.PlanJson;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+@Command(name = "plan", description = "Show what 'run' would do: steps, domain XML and cloud-init. Changes nothing.")
+final class PlanCommand extends NodeCommand {
+  @Parameters(paramLabel = "FILE", description = "YAML file that describes VMs; - reads standard input.")
+  @Nullable String file;
+
+  @Option(
+      names = {"-o", "--output"},
+      paramLabel = "FORMAT",
+      description = "table (default), json or yaml.")
+  Output output = Output.TABLE;
+
+  @Override
+  boolean tidy() {
+    return false;
+  }
+
+  @Override
+  void run(Node node) throws IOException {
+    for (var vm : Manifest.read(String.valueOf(file))) {
+      var planned = node.plan(vm);
+      var seed = planned.seed();
+      if (output != Output.TABLE) {
+        var all = new LinkedHashMap<String, Object>();
+        all.put("plan", PlanJson.tree(planned.plan()));
+        all.put("domain", planned.domainXml());
+        all.put("cloudInit", seed == null ? java.util.Map.of() : seed.files());
+        out().print(output == Output.JSON ? Listing.json(all) + "\n" : Listing.yaml(all));
+        continue;
+      }
+      out().println("# steps of " + vm.namespace() + "/" + vm.name());
+      var steps = planned.plan().steps();
+      for (var i = 0; i < steps.size(); i++) {
+        out().printf("%2d. %s%n", i + 1, steps.get(i).summary());
+      }
+      out().println("\n# domain\n" + planned.domainXml());
+      if (seed != null) {
+        seed.files().forEach((name, text) -> out().println("# cloud-init: " + name + "\n" + text));
+      }
+    }
+    out().flush();
+  }
+}

@@ -1,0 +1,38 @@
+package dev.platter.cli;
+
+import dev.platter.node.Node;
+import dev.platter.node.VmStatus;
+import java.io.IOException;
+import java.util.Locale;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+@Command(name = "ps", description = "List VMs.")
+final class PsCommand extends NodeCommand {
+  @Option(
+      names = {"-a", "--all"},
+      description = "Show stopped VMs too.")
+  boolean all;
+
+  @Option(
+      names = {"-o", "--output"},
+      paramLabel = "FORMAT",
+      description = "table (default), json or yaml.")
+  Output output = Output.TABLE;
+
+  @Override
+  void run(Node opened) throws IOException {
+    var listing = new Listing("namespace", "name", "phase", "disks", "uuid");
+    for (var vm : opened.list()) {
+      if (all || vm.phase() != VmStatus.Phase.STOPPED) {
+        listing.row(
+            vm.namespace(),
+            vm.name(),
+            vm.phase().name().toLowerCase(Locale.ROOT),
+            vm.plan().disks().stream().map(disk -> disk.device()).toList(),
+            vm.plan().uuid());
+      }
+    }
+    listing.print(output, out());
+  }
+}

@@ -1,0 +1,83 @@
+package dev.platter.node;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/**
+ * Changes that are on the disk when the call returns. A file becomes visible by rename only, so that a reader sees the
+ * old content or the new one, whenever the writer is killed.
+ */
+final class Durable {
+  private Durable() {}
+
+  static void publish(Path path, String text) throws IOException {
+    publish(path, text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** The file is for its owner alone. */
+  static void publish(Path path, byte[] content) throws IOException {
+    var temporary = path.resolveSibling(path.getFileName() + ".new");
+    Files.deleteIfExists(temporary);
+    Files.createFile(
+        temporary,
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    try (var channel = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+      var buffer = ByteBuffer.wrap(content);
+      while (buffer.hasRemaining()) {
+        channel.write(buffer);
+      }
+      channel.force(true);
+    }
+    Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
+    syncDirectory(parent(path));
+  }
+
+  static void syncDirectory(Path directory) throws IOException {
+    try (var channel = FileChannel.open(directory, StandardOpenOption.READ)) {
+      channel.force(true);
+    }
+  }
+
+  /** Creates a directory for its owner alone, with its parents. */
+  static void makeDirectories(Path directory) throws IOException {
+    Files.createDirectories(
+        directory,
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+  }
+
+  static void delete(Path path) throws IOException {
+    if (Files.deleteIfExists(path)) {
+      syncDirectory(parent(path));
+    }
+  }
+
+  /** Deletes a directory of ours and what is in it; links in it are deleted, not followed. */
+  static void deleteTree(Path directory) throws IOException {
+    if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
+      Files.deleteIfExists(directory);
+      return;
+    }
+    try (var entries = Files.list(directory)) {
+      for (var entry : entries.toList()) {
+        deleteTree(entry);
+      }
+    }
+    delete(directory);
+  }
+
+  static Path parent(Path path) {
+    var parent = path.toAbsolutePath().getParent();
+    if (parent == null) {
+      throw new IllegalArgumentException(path + " has no parent");
+    }
+    return parent;
+  }
+}

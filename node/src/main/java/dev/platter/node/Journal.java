@@ -1,0 +1,137 @@
+package dev.platter.node;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Collections;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What has been done of a plan. A record is on the disk before the call that writes it returns.
+ *
+ * <p>The file is made full of zeros and records overwrite them in place: then making a record durable is one block
+ * written, with no change of the file's size or blocks for the file system to log. A record is one line; a line that
+ * was cut off by a power loss has no line break and is ignored, which is right since the call that wrote it never
+ * returned. The step that may be half done is the first that is not recorded as done: steps run in order.
+ */
+final class Journal implements AutoCloseable {
+  private static final int SIZE = 16 << 10;
+  private static final int FULL = SIZE / 2;
+
+  /** Where a VM is being taken. */
+  enum Goal {
+    UP,
+    DOWN,
+    REMOVE
+  }
+
+  /**
+   * @param open the goal that was begun and not ended; null if the VM is at rest
+   * @param everUp whether the VM has ever been up
+   * @param up whether the last goal that was ended is {@link Goal#UP}
+   * @param done the steps whose effect is there
+   */
+  record State(@Nullable Goal open, boolean everUp, boolean up, SortedSet<Integer> done) {
+    static State parse(String text) {
+      Goal open = null;
+      var everUp = false;
+      var up = false;
+      var done = new TreeSet<Integer>();
+      var end = text.lastIndexOf('\n');
+      for (var line : text.substring(0, end + 1).lines().toList()) {
+        var words = line.split(" ", 2);
+        var what = words.length > 1 ? words[1] : "";
+        switch (words[0]) {
+          case "begin" -> open = Goal.valueOf(what);
+          case "end" -> {
+            open = null;
+            up = Goal.valueOf(what) == Goal.UP;
+            everUp |= up;
+          }
+          case "done" -> done.add(Integer.valueOf(what));
+          case "undone" -> done.remove(Integer.valueOf(what));
+          case "everUp" -> everUp = true;
+          default -> throw new IllegalArgumentException("not a journal record: " + line);
+        }
+      }
+      return new State(open, everUp, up, Collections.unmodifiableSortedSet(done));
+    }
+
+    /** The least text with the same meaning, for a VM at rest. */
+    String compact() {
+      var out = new StringBuilder(everUp ? "everUp\n" : "");
+      done.forEach(step -> out.append("done ").append(step).append('\n'));
+      return out.append(up ? "end UP\n" : "end DOWN\n").toString();
+    }
+  }
+
+  private final FileChannel channel;
+  private int position;
+
+  private Journal(FileChannel channel, int position) {
+    this.channel = channel;
+    this.position = position;
+  }
+
+  static Journal create(Path file) throws IOException {
+    Durable.publish(file, new byte[SIZE]);
+    return open(file);
+  }
+
+  static Journal open(Path file) throws IOException {
+    var text = text(file);
+    var used = text.lastIndexOf('\n') + 1;
+    var state = State.parse(text);
+    if (used > FULL && state.open() == null) {
+      var compact = state.compact().getBytes(StandardCharsets.UTF_8);
+      Durable.publish(file, ByteBuffer.allocate(SIZE).put(compact).array());
+      used = compact.length;
+    }
+    return new Journal(FileChannel.open(file, StandardOpenOption.WRITE), used);
+  }
+
+  static State read(Path file) throws IOException {
+    return State.parse(text(file));
+  }
+
+  private static String text(Path file) throws IOException {
+    var text = Files.readString(file, StandardCharsets.ISO_8859_1);
+    var end = text.indexOf('\0');
+    return end < 0 ? text : text.substring(0, end);
+  }
+
+  void begin(Goal goal) throws IOException {
+    append("begin " + goal);
+  }
+
+  void done(int step) throws IOException {
+    append("done " + step);
+  }
+
+  void undone(int step) throws IOException {
+    append("undone " + step);
+  }
+
+  void end(Goal goal) throws IOException {
+    append("end " + goal);
+  }
+
+  private void append(String record) throws IOException {
+    var bytes = ByteBuffer.wrap((record + "\n").getBytes(StandardCharsets.UTF_8));
+    while (bytes.hasRemaining()) {
+      position += channel.write(bytes, position);
+    }
+    channel.force(false);
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+  }
+}

@@ -1,0 +1,100 @@
+package dev.platter.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.libvirt.Domain;
+import dev.platter.node.libvirt.Libvirt;
+import dev.platter.node.libvirt.LibvirtException;
+import java.util.UUID;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** Domains of one libvirt, connected to when first needed. */
+final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
+  private final Supplier<String> uri;
+  private @Nullable Libvirt libvirt;
+
+  LibvirtHypervisor(Supplier<String> uri) {
+    this.uri = uri;
+  }
+
+  private synchronized Libvirt libvirt() {
+    if (libvirt == null) {
+      libvirt = Libvirt.open(uri.get());
+    }
+    return libvirt;
+  }
+
+  @Override
+  public void start(String domainXml) {
+    try (var _ = libvirt().createXml(domainXml)) {
+      // The handle is all there is to give back; the domain goes on.
+    } catch (LibvirtException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "libvirt cannot start the VM: " + e.getMessage(),
+          "'platter doctor' checks what this machine lacks.",
+          e);
+    }
+  }
+
+  @Override
+  public DomainState state(UUID uuid) {
+    return with(uuid, LibvirtHypervisor::state, DomainState.GONE);
+  }
+
+  private static DomainState state(Domain domain) {
+    return switch (domain.state().kind()) {
+      case RUNNING, BLOCKED, SHUTTING_DOWN -> DomainState.RUNNING;
+      case PAUSED, PM_SUSPENDED -> DomainState.PAUSED;
+      case SHUT_OFF, CRASHED, NO_STATE -> DomainState.GONE;
+    };
+  }
+
+  @Override
+  public void shutdown(UUID uuid) {
+    with(
+        uuid,
+        domain -> {
+          domain.shutdown();
+          return true;
+        },
+        false);
+  }
+
+  @Override
+  public void destroy(UUID uuid) {
+    with(
+        uuid,
+        domain -> {
+          domain.destroy();
+          return true;
+        },
+        false);
+  }
+
+  /** A domain that ends between the look-up and the call is as good as one that was not there. */
+  private <T> T with(UUID uuid, Function<Domain, T> work, T absent) {
+    var found = libvirt().domain(uuid);
+    if (found.isEmpty()) {
+      return absent;
+    }
+    try (var domain = found.get()) {
+      return work.apply(domain);
+    } catch (LibvirtException e) {
+      if (libvirt().domain(uuid).isEmpty()) {
+        return absent;
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    if (libvirt != null) {
+      libvirt.close();
+      libvirt = null;
+    }
+  }
+}

@@ -1,0 +1,116 @@
+package dev.platter.node;
+
+import dev.platter.image.BadImageException;
+import dev.platter.image.qcow2.Limits;
+import dev.platter.image.qcow2.Qcow2Reader;
+import dev.platter.image.raw.SparseCopy;
+import dev.platter.image.raw.SparseWriter;
+import dev.platter.model.DiskFormat;
+import dev.platter.model.PlatterException;
+import dev.platter.plan.Step;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
+final class LocalDisks {
+  private final Progress progress;
+
+  LocalDisks(Progress progress) {
+    this.progress = progress;
+  }
+
+  /** Refuses what QEMU must not open. */
+  void check(Path file, DiskFormat format) throws IOException {
+    if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+      throw PlatterException.of(
+          PlatterException.Code.NOT_FOUND, "there is no file " + file, "Check the path in the disk's source.");
+    }
+    if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+      throw PlatterException.of(
+          PlatterException.Code.INVALID,
+          file + " is not a regular file",
+          "Name the file itself, not a link to it, a directory or a device.");
+    }
+    var size = virtualSize(file, format);
+    if (size == 0) {
+      throw PlatterException.of(
+          PlatterException.Code.INVALID, file + " is empty", "A disk has at least one sector of 512 bytes.");
+    }
+  }
+
+  long virtualSize(Path file, DiskFormat format) throws IOException {
+    try {
+      return switch (format) {
+        case RAW -> Files.size(file);
+        case QCOW2 -> Qcow2Reader.checkHeader(file, Limits.DEFAULT).virtualSize();
+      };
+    } catch (BadImageException e) {
+      throw refused(file, e);
+    } catch (NoSuchFileException e) {
+      throw PlatterException.of(
+          PlatterException.Code.NOT_FOUND, "there is no file " + file, "Check the path in the disk's source.", e);
+    }
+  }
+
+  /** A raw copy of all bytes, grown to the size asked for. */
+  void copy(Step.CloneDisk clone) throws IOException {
+    var from = Path.of(clone.from());
+    var least = virtualSize(from, clone.format());
+    if (clone.size() != null && clone.size() < least) {
+      throw PlatterException.of(
+          PlatterException.Code.INVALID,
+          "a size of " + clone.size() + " bytes would cut off the end of " + from + ", which has " + least + " bytes",
+          "Leave the size out, or make it larger.");
+    }
+    StepRunner.create(
+        clone.path(),
+        to -> {
+          toRaw(from, clone.format(), to, least);
+          if (clone.size() != null) {
+            grow(to, clone.size());
+          }
+        });
+  }
+
+  /** Writes the raw form of a disk into a new file, which is on the disk when this returns. */
+  void toRaw(Path from, DiskFormat format, Path to, long size) throws IOException {
+    try {
+      switch (format) {
+        case RAW -> SparseCopy.copy(from, to, done -> progress.bytes("copy", done, size));
+        case QCOW2 -> {
+          try (var reader = Qcow2Reader.open(from, Limits.DEFAULT);
+              var target =
+                  FileChannel.open(
+                      to, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            reader.copyTo(target, done -> progress.bytes("unpack", done, size));
+            target.force(true);
+          }
+        }
+      }
+    } catch (BadImageException e) {
+      throw refused(from, e);
+    }
+  }
+
+  private static void grow(Path file, long size) throws IOException {
+    try (var channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+      if (channel.size() < size) {
+        SparseWriter.extend(channel, size);
+      }
+      channel.force(true);
+    }
+  }
+
+  private static PlatterException refused(Path file, BadImageException e) {
+    return PlatterException.of(
+        PlatterException.Code.REFUSED,
+        file + " is refused: " + e.getMessage(),
+        "Make a plain image of it on a machine you trust: qemu-img convert -O qcow2 IN OUT.",
+        e);
+  }
+}

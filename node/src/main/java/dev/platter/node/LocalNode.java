@@ -1,0 +1,57 @@
+package dev.platter.node;
+
+import dev.platter.image.oci.OciLayout;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.registry.Reference;
+import dev.platter.registry.RegistryClient;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** Puts a node together from the parts of this machine. */
+public final class LocalNode {
+  private static final String LAYOUT = "oci:";
+
+  private LocalNode() {}
+
+  public static Node open(NodeConfig config, Progress progress) {
+    return new Node(
+        config.layout(),
+        new LocalMachine(config.layout(), config.connect()),
+        reference -> find(reference, config.registry()),
+        progress);
+  }
+
+  private static ImageSources.Located find(String reference, Optional<String> registry)
+      throws IOException {
+    if (reference.startsWith(LAYOUT)) {
+      return inLayout(reference);
+    }
+    var parsed = reference(reference, registry);
+    return new ImageSources.Located(RegistryClient.of(parsed), parsed.tagOrDigest());
+  }
+
+  /** {@code oci:DIRECTORY:TAG}; the directory may have colons, the tag has none. */
+  private static ImageSources.Located inLayout(String reference) {
+    var colon = reference.lastIndexOf(':');
+    if (colon < LAYOUT.length()) {
+      throw PlatterException.of(
+          Code.INVALID, "'" + reference + "' names no tag", "Write oci:DIRECTORY:TAG.");
+    }
+    var directory = Path.of(reference.substring(LAYOUT.length(), colon));
+    return new ImageSources.Located(new OciLayout(directory), reference.substring(colon + 1));
+  }
+
+  private static Reference reference(String text, Optional<String> registry) {
+    try {
+      return registry.isPresent() ? Reference.parse(text, registry.get()) : Reference.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "'" + text + "' is not an image reference: " + e.getMessage(),
+          "Write [HOST/]NAME[:TAG][@DIGEST], or oci:DIRECTORY:TAG.",
+          e);
+    }
+  }
+}

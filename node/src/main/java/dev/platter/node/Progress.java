@@ -1,0 +1,23 @@
+package dev.platter.node;
+
+import dev.platter.plan.Step;
+
+/** Is told what happens while a plan runs. */
+public interface Progress {
+  Progress NONE = new Progress() {};
+
+  /** The step is about to be done. */
+  default void before(Step step) {}
+
+  /** The step is done and recorded. */
+  default void after(Step step) {}
+
+  /** The step is about to be undone. */
+  default void beforeUndo(Step step) {}
+
+  /** The step is undone and recorded. */
+  default void afterUndo(Step step) {}
+
+  /** So many bytes of a long copy are done; total is -1 if it is not known. */
+  default void bytes(String what, long done, long total) {}
+}

@@ -1,0 +1,96 @@
+package dev.platter.node;
+
+import dev.platter.plan.Step;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/** A process of its own that does one command and is killed by SIGKILL at a given moment of it. */
+final class KilledProcess {
+  private static final int SIGKILL_STATUS = 128 + 9;
+
+  private KilledProcess() {}
+
+  /** Whether it died of the signal; false if the command has no such moment and simply ended. */
+  static boolean run(String command, String moment, Path work, String uri) throws Exception {
+    var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    var process =
+        new ProcessBuilder(
+                java,
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                KilledProcess.class.getName(),
+                command,
+                moment,
+                work.toString(),
+                uri)
+            .inheritIO()
+            .start();
+    if (!process.waitFor(60, TimeUnit.SECONDS)) {
+      process.destroyForcibly();
+      throw new AssertionError(command + " killed at " + moment + " did not end");
+    }
+    if (process.exitValue() != 0 && process.exitValue() != SIGKILL_STATUS) {
+      throw new AssertionError(command + " at " + moment + " ended with status " + process.exitValue());
+    }
+    return process.exitValue() == SIGKILL_STATUS;
+  }
+
+  public static void main(String[] args) throws Exception {
+    var work = Path.of(args[2]);
+    var config =
+        new NodeConfig(
+            new StateLayout(work.resolve("state"), work.resolve("run")), Optional.of(args[3]), Optional.empty());
+    var vm = KillSweepTest.vm(work);
+    try (var planning = LocalNode.open(config, Progress.NONE)) {
+      var steps = planning.plan(vm).plan().steps();
+      try (var node = LocalNode.open(config, new Killer(args[1], steps))) {
+        switch (args[0]) {
+          case "run" -> node.run(vm);
+          case "stop" -> node.stop("default", "sweep", Duration.ZERO);
+          default -> node.remove("default", "sweep", true);
+        }
+      }
+    }
+  }
+
+  private record Killer(String moment, List<Step> steps) implements Progress {
+    private void at(String phase, Step step) {
+      if (moment.equals(phase + ":" + steps.indexOf(step))) {
+        try {
+          new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start().waitFor();
+          Thread.sleep(10_000);
+        } catch (IOException | InterruptedException e) {
+          throw new IllegalStateException(e);
+        }
+      }
+    }
+
+    @Override
+    public void before(Step step) {
+      at("before", step);
+    }
+
+    @Override
+    public void after(Step step) {
+      at("after", step);
+    }
+
+    @Override
+    public void beforeUndo(Step step) {
+      at("beforeUndo", step);
+    }
+
+    @Override
+    public void afterUndo(Step step) {
+      at("afterUndo", step);
+    }
+  }
+}
