@@ -1,0 +1,158 @@
+package dev.platter.image.qcow2;
+
+import dev.platter.image.BadImageException;
+import dev.platter.image.ByteSource;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.Semaphore;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a qcow2 image that nobody vouches for, in bounded memory (see {@link Limits}) and in time
+ * that the size of file and disk bound. Versions 2 and 3, all cluster sizes, zlib and zstd
+ * clusters, extended L2. Internal snapshots are ignored: the disk is what the active table says.
+ *
+ * <p>Refused with {@link BadImageException}: from the header alone whatever leads to another file
+ * or cannot be read; when opened, tables that leave the file or overlap, and clusters that are used
+ * twice; when read, damaged compressed data. An image that qemu-img wrote is never refused, unless
+ * it has a backing file, a data file or encryption.
+ *
+ * <p>Any number of threads may call {@link #read}. Like all of {@link FileChannel}, an interrupt
+ * during a read closes the file.
+ */
+public final class Qcow2Reader implements Closeable {
+  private static final int MAX_THREADS = 4;
+
+  private final Tables tables;
+  private final @Nullable Closeable owned;
+  private final Semaphore readers = new Semaphore(MAX_THREADS);
+  private final ConcurrentLinkedDeque<Workspace> idle = new ConcurrentLinkedDeque<>();
+
+  private Qcow2Reader(Tables tables, @Nullable Closeable owned) {
+    this.tables = tables;
+    this.owned = owned;
+  }
+
+  /** Looks at the header only: what must hold before QEMU may open a file that a user brought. */
+  public static Qcow2Info checkHeader(Path path, Limits limits) throws IOException {
+    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+      return Header.read(ByteSource.of(channel), limits).info();
+    }
+  }
+
+  /** Opens a file; it is closed with the reader. */
+  public static Qcow2Reader open(Path path, Limits limits) throws IOException {
+    FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
+    try {
+      return new Qcow2Reader(Tables.load(ByteSource.of(channel), limits), channel);
+    } catch (Throwable e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  /** Reads from a channel that stays the caller's. */
+  public static Qcow2Reader open(FileChannel channel, Limits limits) throws IOException {
+    return open(ByteSource.of(channel), limits);
+  }
+
+  /** Reads from bytes that stay the caller's. */
+  public static Qcow2Reader open(ByteSource bytes, Limits limits) throws IOException {
+    return new Qcow2Reader(Tables.load(bytes, limits), null);
+  }
+
+  public long virtualSize() {
+    return tables.header.virtualSize();
+  }
+
+  public int clusterSize() {
+    return tables.header.clusterSize();
+  }
+
+  /**
+   * Reads the disk at an offset until {@code into} is full or the disk ends.
+   *
+   * @return the number of bytes, -1 at or past the end of the disk
+   */
+  public int read(long guestOffset, ByteBuffer into) throws IOException {
+    if (guestOffset < 0) {
+      throw new IllegalArgumentException("negative offset");
+    }
+    if (guestOffset >= virtualSize()) {
+      return -1;
+    }
+    int length = (int) Math.min(into.remaining(), virtualSize() - guestOffset);
+    readers.acquireUninterruptibly();
+    try {
+      Workspace workspace = idle.poll();
+      if (workspace == null) {
+        workspace = new Workspace(tables);
+      }
+      try {
+        workspace.walk.walk(
+            guestOffset, guestOffset + length, new Fill(workspace, guestOffset, length, into));
+      } finally {
+        idle.push(workspace);
+      }
+    } finally {
+      readers.release();
+    }
+    return length;
+  }
+
+  /**
+   * Writes the disk as a raw file of exactly its size, with up to four threads. What is zero stays
+   * a hole. The target must be empty, or of the disk's size and nothing but zeros. It is not
+   * synced.
+   *
+   * @param progress is told how many bytes of the disk are done, never less than before
+   */
+  public void copyTo(FileChannel target, LongConsumer progress) throws IOException {
+    if (target.size() != 0 && target.size() != virtualSize()) {
+      throw new IllegalArgumentException("the target has " + target.size() + " bytes already");
+    }
+    int threads = Math.min(Runtime.getRuntime().availableProcessors(), MAX_THREADS);
+    new RawExport(tables, target, progress).run(threads);
+  }
+
+  /** To be called when no read is under way. */
+  @Override
+  public void close() throws IOException {
+    for (Workspace w = idle.poll(); w != null; w = idle.poll()) {
+      w.close();
+    }
+    if (owned != null) {
+      owned.close();
+    }
+  }
+
+  private record Fill(Workspace workspace, long from, int length, ByteBuffer into)
+      implements ExtentVisitor {
+    @Override
+    public void zero(long guest, long zeros) {
+      Workspace.zero(into, (int) zeros);
+    }
+
+    @Override
+    public void data(long guest, long host, long bytes) throws IOException {
+      int limit = into.limit();
+      into.limit(into.position() + (int) bytes);
+      workspace.readPadded(into, host);
+      into.limit(limit);
+    }
+
+    @Override
+    public void compressed(long guest, long host, int packedBytes) throws IOException {
+      ByteBuffer cluster = workspace.unpack(host, packedBytes);
+      long end = Math.min(from + length, guest + cluster.capacity());
+      cluster.limit((int) (end - guest)).position((int) Math.max(0, from - guest));
+      into.put(cluster);
+    }
+  }
+}

@@ -1,0 +1,139 @@
+package dev.platter.image.qcow2;
+
+import dev.platter.image.raw.SparseWriter;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.Collections;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.LongConsumer;
+
+/**
+ * Writes the whole disk into a raw file. The disk is cut into segments; each thread takes the next
+ * one, reads the part of the tables it needs, reads or unpacks, and writes at the segment's place.
+ * Nothing is queued and nothing is handed over, so memory is that of the workspaces alone, and the
+ * writes advance through the file nearly in order. The first failure stops the other threads at
+ * their next segment.
+ */
+final class RawExport {
+  /** A multiple of every cluster size, large enough for long runs, small enough to share out. */
+  private static final long SEGMENT = 4 << 20;
+
+  private final Tables tables;
+  private final FileChannel target;
+  private final LongConsumer progress;
+  private final long size;
+
+  private final Object lock = new Object();
+  private long next;
+  private long done;
+  private boolean failed;
+
+  RawExport(Tables tables, FileChannel target, LongConsumer progress) {
+    this.tables = tables;
+    this.target = target;
+    this.progress = progress;
+    this.size = tables.header.virtualSize();
+  }
+
+  void run(int threads) throws IOException {
+    int useful = Math.clamp(Math.ceilDiv(size, SEGMENT), 1, threads);
+    Callable<Void> lane =
+        () -> {
+          copySegments();
+          return null;
+        };
+    try (ExecutorService pool =
+        Executors.newFixedThreadPool(useful, Thread.ofPlatform().name("qcow2-", 0).factory())) {
+      for (Future<Void> f : pool.invokeAll(Collections.nCopies(useful, lane))) {
+        f.get();
+      }
+    } catch (ExecutionException e) {
+      switch (e.getCause()) {
+        case IOException io -> throw io;
+        case RuntimeException runtime -> throw runtime;
+        case Error error -> throw error;
+        case null, default -> throw new IOException(e);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while copying a qcow2 image");
+    }
+    SparseWriter.extend(target, size);
+  }
+
+  private void copySegments() throws IOException {
+    boolean finished = false;
+    try (Workspace workspace = new Workspace(tables)) {
+      ExtentVisitor copy = new Copy(workspace);
+      for (long from = take(); from < size; from = take()) {
+        long to = Math.min(size, from + SEGMENT);
+        workspace.walk.walk(from, to, copy);
+        report(to - from);
+      }
+      finished = true;
+    } finally {
+      if (!finished) {
+        synchronized (lock) {
+          failed = true;
+        }
+      }
+    }
+  }
+
+  private long take() {
+    synchronized (lock) {
+      if (failed) {
+        return size;
+      }
+      long from = next;
+      next += SEGMENT;
+      return from;
+    }
+  }
+
+  private void report(long bytes) {
+    synchronized (lock) {
+      done += bytes;
+      progress.accept(done);
+    }
+  }
+
+  private final class Copy implements ExtentVisitor {
+    private final Workspace workspace;
+
+    Copy(Workspace workspace) {
+      this.workspace = workspace;
+    }
+
+    @Override
+    public void zero(long guest, long length) {
+      // The target reads as zeros already.
+    }
+
+    @Override
+    public void data(long guest, long host, long length) throws IOException {
+      for (long at = 0; at < length; ) {
+        ByteBuffer buffer = workspace.copyBuffer();
+        buffer.limit((int) Math.min(buffer.capacity(), length - at));
+        workspace.readPadded(buffer, host + at);
+        buffer.flip();
+        int n = buffer.remaining();
+        SparseWriter.write(target, buffer, guest + at);
+        at += n;
+      }
+    }
+
+    @Override
+    public void compressed(long guest, long host, int length) throws IOException {
+      ByteBuffer cluster = workspace.unpack(host, length);
+      cluster.limit((int) Math.min(cluster.capacity(), size - guest));
+      SparseWriter.write(target, cluster, guest);
+    }
+  }
+}

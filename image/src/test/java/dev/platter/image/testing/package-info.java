@@ -1,0 +1,2 @@
+/** Foreign tools and made-up bytes for the tests of this module. */
+package dev.platter.image.testing;
