@@ -13,9 +13,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Understands ustar, GNU long names and binary sizes, and pax headers. Where tars disagree about
  * an odd archive it does as Go's {@code archive/tar}, since that is what container runtimes read
- * layers with: links and devices have no content whatever their size says, an archive may end
- * without its zero blocks, but only between two entries. Refused: sparse files, and global pax
- * headers that rename or resize every entry, which no tool writes and readers treat differently.
+ * layers with: links and devices have no content whatever their size says, and an archive may end
+ * without its zero blocks and without the padding of its last entry ({@code umoci insert} writes
+ * such), but not inside a header or content. Refused: sparse files, and global pax headers that
+ * rename or resize every entry, which no tool writes and readers treat differently.
  *
  * <p>What follows the end of the archive is not read, and the stream is not closed: both are the
  * caller's.
@@ -169,7 +170,8 @@ public final class TarReader {
     while (content.read(sink, 0, sink.length) >= 0) {
       // Read rather than skipped: whoever hashes the stream below must see these bytes.
     }
-    readFully(padding);
+    // Fewer bytes mean the end of the stream, which the next header finds.
+    offset += in.readNBytes(block, 0, padding);
     padding = 0;
   }
 
@@ -201,14 +203,6 @@ public final class TarReader {
       }
     }
     return true;
-  }
-
-  private void readFully(int length) throws IOException {
-    int read = in.readNBytes(block, 0, length);
-    offset += read;
-    if (read < length) {
-      throw truncated();
-    }
   }
 
   private BadImageException truncated() {
