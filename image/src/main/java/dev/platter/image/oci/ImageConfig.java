@@ -1,0 +1,35 @@
+package dev.platter.image.oci;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.platter.image.BadImageException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The part of an image's configuration that we use.
+ *
+ * @param diffIds digest of each layer's tar before compression, lowest first
+ */
+public record ImageConfig(String os, String architecture, List<Digest> diffIds) {
+
+  public ImageConfig {
+    diffIds = List.copyOf(diffIds);
+  }
+
+  static ImageConfig parse(byte[] bytes) throws BadImageException {
+    String what = "the image's config";
+    ObjectNode json = Json.object(bytes, what);
+    List<Digest> diffIds = new ArrayList<>();
+    for (JsonNode id :
+        Json.requireArray(Json.requireObject(json, "rootfs", what), "diff_ids", what)) {
+      diffIds.add(Digest.parse(id.asText()));
+    }
+    return new ImageConfig(orEmpty(json, "os", what), orEmpty(json, "architecture", what), diffIds);
+  }
+
+  private static String orEmpty(JsonNode json, String field, String what) throws BadImageException {
+    String text = Json.text(json, field, what);
+    return text == null ? "" : text;
+  }
+}

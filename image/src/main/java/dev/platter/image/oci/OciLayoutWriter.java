@@ -1,0 +1,163 @@
+package dev.platter.image.oci;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.platter.image.tar.TarWriter;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.DigestOutputStream;
+import java.security.MessageDigest;
+import java.util.zip.GZIPOutputStream;
+
+/**
+ * Adds disks to an OCI layout as container images: one layer that holds {@code /disk/<name>}, owned
+ * by 107 (qemu), as KubeVirt's containerDisk wants it. The same disk gives the same digest.
+ *
+ * <p>Blobs are complete before the manifest names them and the manifest before {@code index.json}
+ * does; each appears by rename. A crash leaves at most a blob that nothing names. Two writers on
+ * one layout at a time are not coordinated: one of them may lose its tag.
+ */
+public final class OciLayoutWriter {
+  private static final int QEMU = 107;
+
+  private final Path directory;
+  private final Path blobs;
+
+  /** Makes the layout if it is not there yet. */
+  public OciLayoutWriter(Path directory) throws IOException {
+    this.directory = directory;
+    this.blobs = directory.resolve("blobs/sha256");
+    Files.createDirectories(blobs);
+    if (!Files.exists(directory.resolve("index.json"), LinkOption.NOFOLLOW_LINKS)) {
+      publish(directory.resolve("index.json"), bytes(emptyIndex()));
+    }
+    if (!Files.exists(directory.resolve("oci-layout"), LinkOption.NOFOLLOW_LINKS)) {
+      ObjectNode marker = Json.MAPPER.createObjectNode().put("imageLayoutVersion", "1.0.0");
+      publish(directory.resolve("oci-layout"), bytes(marker));
+    }
+  }
+
+  /** Packs {@code file} as {@code /disk/<name>} and tags the image; a tag in use moves to it. */
+  public Descriptor add(String tag, Platform platform, String name, Path file) throws IOException {
+    if (!name.matches("[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")) {
+      throw new IllegalArgumentException("'" + name + "' cannot be the file name of a disk");
+    }
+    Layer layer = addLayer(name, file);
+    Descriptor config = addJson(MediaTypes.OCI_CONFIG, config(platform, layer.diffId()));
+    Descriptor manifest = addJson(MediaTypes.OCI_MANIFEST, manifest(config, layer.descriptor()));
+    tag(tag, manifest);
+    return manifest;
+  }
+
+  private record Layer(Descriptor descriptor, Digest diffId) {}
+
+  private Layer addLayer(String name, Path file) throws IOException {
+    Path temporary = Files.createTempFile(blobs, ".layer-", ".tmp");
+    try {
+      MessageDigest packed = Digest.sha256();
+      MessageDigest plain = Digest.sha256();
+      try (InputStream content = Files.newInputStream(file);
+          OutputStream out = Files.newOutputStream(temporary);
+          var gzip = new GZIPOutputStream(new DigestOutputStream(out, packed), 64 << 10);
+          var tar = new TarWriter(new DigestOutputStream(gzip, plain), QEMU, QEMU)) {
+        tar.directory("disk", 0755);
+        tar.file("disk/" + name, 0444, Files.size(file), content);
+      }
+      Digest digest = Digest.finish(packed);
+      var layer = new Descriptor(MediaTypes.OCI_LAYER_GZIP, digest, Files.size(temporary));
+      publish(temporary, blobs.resolve(digest.hex()));
+      return new Layer(layer, Digest.finish(plain));
+    } finally {
+      Files.deleteIfExists(temporary);
+    }
+  }
+
+  private static ObjectNode config(Platform platform, Digest diffId) {
+    ObjectNode config = Json.MAPPER.createObjectNode();
+    config.put("created", "1970-01-01T00:00:00Z");
+    config.put("architecture", platform.architecture()).put("os", platform.os());
+    config.putObject("config");
+    config.putObject("rootfs").put("type", "layers").putArray("diff_ids").add(diffId.toString());
+    return config;
+  }
+
+  private static ObjectNode manifest(Descriptor config, Descriptor layer) {
+    ObjectNode manifest =
+        Json.MAPPER
+            .createObjectNode()
+            .put("schemaVersion", 2)
+            .put("mediaType", MediaTypes.OCI_MANIFEST);
+    manifest.set("config", config.toJson());
+    manifest.putArray("layers").add(layer.toJson());
+    return manifest;
+  }
+
+  private static ObjectNode emptyIndex() {
+    ObjectNode index = Json.MAPPER.createObjectNode().put("schemaVersion", 2);
+    index.put("mediaType", MediaTypes.OCI_INDEX);
+    index.putArray("manifests");
+    return index;
+  }
+
+  /** Works on the tree, not on {@link Index}: what others wrote into it stays. */
+  private void tag(String tag, Descriptor manifest) throws IOException {
+    Path file = directory.resolve("index.json");
+    ObjectNode index;
+    try (InputStream in = Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS)) {
+      index = Json.object(in.readNBytes(Json.MAX_BYTES + 1), "index.json");
+    }
+    ArrayNode kept = Json.MAPPER.createArrayNode();
+    for (JsonNode entry : Json.requireArray(index, "manifests", "index.json")) {
+      if (!entry.path("annotations").path(Descriptor.REF_NAME).asText().equals(tag)) {
+        kept.add(entry);
+      }
+    }
+    ObjectNode entry = manifest.toJson();
+    entry.putObject("annotations").put(Descriptor.REF_NAME, tag);
+    index.set("manifests", kept.add(entry));
+    publish(file, bytes(index));
+  }
+
+  private Descriptor addJson(String mediaType, ObjectNode json) throws IOException {
+    byte[] bytes = bytes(json);
+    Digest digest = Digest.of(bytes);
+    publish(blobs.resolve(digest.hex()), bytes);
+    return new Descriptor(mediaType, digest, bytes.length);
+  }
+
+  private static byte[] bytes(ObjectNode json) {
+    return json.toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static void publish(Path target, byte[] bytes) throws IOException {
+    Path temporary = Files.createTempFile(target.getParent(), ".json-", ".tmp");
+    try {
+      Files.write(temporary, bytes);
+      publish(temporary, target);
+    } finally {
+      Files.deleteIfExists(temporary);
+    }
+  }
+
+  /** Synced before the rename, so that a name never leads to bytes that a power cut took away. */
+  private static void publish(Path temporary, Path target) throws IOException {
+    Files.setPosixFilePermissions(temporary, PosixFilePermissions.fromString("rw-r--r--"));
+    try (var channel = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+      channel.force(true);
+    }
+    Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE);
+    try (var parent = FileChannel.open(target.getParent(), StandardOpenOption.READ)) {
+      parent.force(true);
+    }
+  }
+}
