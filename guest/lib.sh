@@ -5,12 +5,15 @@
 # and must leave the named files there. They are renamed into OUT_DIR one by one, so a VM that still runs on an old
 # file keeps it. OUT_DIR/key is removed first and written last: a directory with a key is complete. The lock is on the
 # directory itself, so nothing but the results stays behind.
-# No loop device, mount or root is needed to make a bootable disk: everything is written at an offset into the file.
+# No loop device, mount or root is needed to make a bootable disk: every part is a file of its own, put in its place with dd.
 
 GUEST_LIB=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 readonly GUEST_LIB
 
-say() { printf '%s\n' "${0##*/guest/}: $*" >&2; }
+GUEST=$(basename -- "$(dirname -- "$(realpath -- "$0")")")
+readonly GUEST
+
+say() { printf '%s\n' "$GUEST guest: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
 # Prints "PACKAGE VERSION" of the kernel that linux-image-cloud-amd64 stands for.
@@ -90,11 +93,13 @@ pack_initrd() {
 # already has its partition table, with MBR code, syslinux, ./vmlinuz and ./initrd.gz.
 boot_partition() {
   local image=$1 mib=$2 cmdline=$3
-  dd if=/usr/lib/syslinux/mbr/mbr.bin of="$image" bs=440 count=1 conv=notrunc status=none
-  mkfs.vfat --invariant -F 16 -S 512 -s 4 -h 2048 -n PLATTER --offset 2048 "$image" $((mib * 1024)) >/dev/null
+  truncate -s "${mib}M" boot.fat
+  mkfs.vfat --invariant -F 16 -S 512 -s 4 -h 2048 -n PLATTER boot.fat >/dev/null
   printf 'DEFAULT linux\nPROMPT 0\nTIMEOUT 0\nLABEL linux\n LINUX /vmlinuz\n INITRD /initrd.gz\n APPEND %s\n' \
     "$cmdline" >syslinux.cfg
   touch -d 2026-01-01T00:00:00Z vmlinuz initrd.gz syslinux.cfg # FAT knows no time before 1980
-  mcopy -m -i "$image@@1M" vmlinuz initrd.gz syslinux.cfg ::
-  syslinux --install --offset $((1 << 20)) "$image"
+  mcopy -m -i boot.fat vmlinuz initrd.gz syslinux.cfg ::
+  syslinux --install boot.fat
+  dd if=/usr/lib/syslinux/mbr/mbr.bin of="$image" bs=440 count=1 conv=notrunc status=none
+  dd if=boot.fat of="$image" bs=1M seek=1 conv=notrunc,sparse status=none
 }

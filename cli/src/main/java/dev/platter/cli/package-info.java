@@ -1,0 +1,5 @@
+/** The {@code platter} command. */
+@NullMarked
+package dev.platter.cli;
+
+import org.jspecify.annotations.NullMarked;

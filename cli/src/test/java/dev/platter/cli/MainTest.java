@@ -1,0 +1,61 @@
+package dev.platter.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class MainTest {
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  private int run(String... args) {
+    return Main.run(new PrintWriter(out), new PrintWriter(err), args);
+  }
+
+  @Test
+  void helpNamesEveryCommandAndGoesToStandardOutput() {
+    assertThat(run("--help")).isZero();
+    assertThat(out.toString()).contains("version", "completion");
+    assertThat(err.toString()).isEmpty();
+  }
+
+  @Test
+  void anUnknownCommandIsAUsageErrorOnStandardErrorOnly() {
+    assertThat(run("no-such-command")).isEqualTo(2);
+    assertThat(out.toString()).isEmpty();
+    assertThat(err.toString()).contains("no-such-command");
+  }
+
+  @Test
+  void versionIsTheSameAsCommandAndAsOption() {
+    run("version");
+    String command = out.toString();
+    out.getBuffer().setLength(0);
+    run("--version");
+    assertThat(command).startsWith("platter ").isEqualTo(out.toString());
+  }
+
+  @Test
+  void bashCompletesACommandWithTheCompletionScript(@TempDir Path dir) throws Exception {
+    assertThat(run("completion")).isZero();
+    Path script = Files.writeString(dir.resolve("platter.bash"), out.toString());
+    String ask =
+        "source '%s'; COMP_WORDS=(platter ver); COMP_CWORD=1; _complete_platter; echo ${COMPREPLY[*]}"
+            .formatted(script);
+    assertThat(bash(ask)).isEqualTo("version\n");
+  }
+
+  private static String bash(String script) throws IOException, InterruptedException {
+    Process bash =
+        new ProcessBuilder("bash", "--norc", "-c", script).redirectErrorStream(true).start();
+    String output = new String(bash.getInputStream().readAllBytes());
+    bash.waitFor();
+    return output;
+  }
+}

@@ -1,0 +1,123 @@
+package dev.platter.lab;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * The reference registry ({@code docker-registry}) on a free port of the loopback interface, plain
+ * HTTP, empty at first. As a field of a test class: {@code @AutoClose static final Registry
+ * registry = Registry.start();}
+ */
+public final class Registry implements AutoCloseable {
+  private static final Duration START = Duration.ofSeconds(20);
+  private static final Pattern LISTENING = Pattern.compile("listening on (127\\.0\\.0\\.1:\\d+)");
+  private static final Pattern ACCESS =
+      Pattern.compile(
+          "\\[[^]]+] \"(?<method>[A-Z]+) (?<path>\\S+) \\S+\" (?<status>\\d+) (?<bytes>\\d+)");
+
+  private final Path directory;
+  private final Process process;
+  private final Console log;
+  private final String address;
+
+  private Registry(Path directory, Process process, Console log, String address) {
+    this.directory = directory;
+    this.process = process;
+    this.log = log;
+    this.address = address;
+  }
+
+  /**
+   * One request that the registry has answered. {@code bytes} is the length of the answer's body.
+   */
+  public record Request(String method, String path, int status, long bytes) {}
+
+  public static Registry start() {
+    try {
+      Path directory = Files.createTempDirectory("registry");
+      Path config = Files.writeString(directory.resolve("config.yml"), config(directory));
+      Path out = directory.resolve("log");
+      Process process =
+          new ProcessBuilder("docker-registry", "serve", config.toString())
+              .redirectErrorStream(true)
+              .redirectOutput(out.toFile())
+              .start();
+      Console log = Console.at(out, process::isAlive);
+      try {
+        // The kernel chooses the port, so no other process can take it first.
+        Matcher line = LISTENING.matcher(log.await(LISTENING.pattern(), START));
+        if (!line.find()) {
+          throw new AssertionError("unreadable log: " + log.lines());
+        }
+        return new Registry(directory, process, log, line.group(1));
+      } catch (AssertionError e) {
+        new Registry(directory, process, log, "").close();
+        throw e;
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String config(Path directory) {
+    return """
+    version: 0.1
+    log: {level: info, accesslog: {disabled: false}}
+    storage:
+      filesystem: {rootdirectory: "%s"}
+      delete: {enabled: true}
+    http: {addr: "127.0.0.1:0", secret: lab}
+    """
+        .formatted(directory.resolve("data"));
+  }
+
+  /** Host and port. */
+  public String address() {
+    return address;
+  }
+
+  /** What was asked of it so far, in order. */
+  public List<Request> requests() {
+    return log.lines().stream().map(Registry::request).flatMap(Optional::stream).toList();
+  }
+
+  private static Optional<Request> request(String line) {
+    Matcher access = ACCESS.matcher(line);
+    if (!access.find()) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        new Request(
+            access.group("method"),
+            access.group("path"),
+            Integer.parseInt(access.group("status")),
+            Long.parseLong(access.group("bytes"))));
+  }
+
+  /** Ends it and forgets what was pushed. */
+  @Override
+  public void close() {
+    process.destroyForcibly();
+    try {
+      process.waitFor();
+      try (Stream<Path> files = Files.walk(directory)) {
+        for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+          Files.delete(file);
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
