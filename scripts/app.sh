@@ -75,5 +75,6 @@ app_exec() {
   [[ ! -s $cache ]] || JVM_OPTIONS+=(-XX:AOTCache="$cache")
   read -r -a options <<<"${PLATTER_JAVA_OPTIONS:-}"
   app_environment
-  exec "$JAVA_HOME/bin/java" "${JVM_OPTIONS[@]}" "${options[@]}" -cp "$(app_class_path "$module")" "$class" "$@"
+  exec "$JAVA_HOME/bin/java" "${JVM_OPTIONS[@]}" "${options[@]}" -Dplatter.home="$ROOT" \
+    -cp "$(app_class_path "$module")" "$class" "$@"
 }

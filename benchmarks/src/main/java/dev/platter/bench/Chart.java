@@ -3,7 +3,10 @@ package dev.platter.bench;
 import java.util.List;
 import java.util.Locale;
 
-/** Pairs of bars, ours and the rival's, on a logarithmic scale, since ratios are what the eye should read. */
+/**
+ * Pairs of bars, ours and the rival's, on a logarithmic scale, since ratios are what the eye should
+ * read.
+ */
 final class Chart {
   private static final int LEFT = 330;
   private static final int WIDTH = 900;
@@ -26,7 +29,13 @@ final class Chart {
       var x = x(Math.pow(10, power), from, to);
       svg.append(
           "<line x1='%d' y1='10' x2='%d' y2='%d' stroke='#ddd'/><text x='%d' y='%d' text-anchor='middle' fill='#666'>%s</text>\n"
-              .formatted(x, x, height - 30, x, height - 12, label(Math.pow(10, power), rows.getFirst().unit())));
+              .formatted(
+                  x,
+                  x,
+                  height - 30,
+                  x,
+                  height - 12,
+                  label(Math.pow(10, power), rows.getFirst().unit())));
     }
     for (var i = 0; i < rows.size(); i++) {
       var row = rows.get(i);
@@ -34,7 +43,8 @@ final class Chart {
       bar(svg, y, row.ours(), from, to, "#2a7f62", "platter", row.unit());
       bar(svg, y + 17, row.rival(), from, to, "#b0b7c3", row.rivalName(), row.unit());
       svg.append(
-          "<text x='%d' y='%d' text-anchor='end'>%s</text>\n".formatted(LEFT - 10, y + 12, escape(row.row())));
+          "<text x='%d' y='%d' text-anchor='end'>%s</text>\n"
+              .formatted(LEFT - 10, y + 12, escape(row.row())));
       svg.append(
           "<text x='%d' y='%d' text-anchor='end' fill='#666'>%s</text>\n"
               .formatted(LEFT - 10, y + 29, String.format(Locale.ROOT, "%.1fx", row.ratio())));
@@ -43,9 +53,18 @@ final class Chart {
   }
 
   private static void bar(
-      StringBuilder svg, int y, double value, double from, double to, String colour, String name, String unit) {
+      StringBuilder svg,
+      int y,
+      double value,
+      double from,
+      double to,
+      String colour,
+      String name,
+      String unit) {
     var x = x(value, from, to);
-    svg.append("<rect x='%d' y='%d' width='%d' height='15' fill='%s'/>\n".formatted(LEFT, y, Math.max(2, x - LEFT), colour));
+    svg.append(
+        "<rect x='%d' y='%d' width='%d' height='15' fill='%s'/>\n"
+            .formatted(LEFT, y, Math.max(2, x - LEFT), colour));
     svg.append(
         "<text x='%d' y='%d' fill='#222'>%s %s</text>\n"
             .formatted(x + 6, y + 12, label(value, unit), escape(name)));
@@ -57,7 +76,8 @@ final class Chart {
   }
 
   private static String label(double value, String unit) {
-    return String.format(Locale.ROOT, value >= 100 ? "%.0f %s" : value >= 1 ? "%.1f %s" : "%.2f %s", value, unit);
+    return String.format(
+        Locale.ROOT, value >= 100 ? "%.0f %s" : value >= 1 ? "%.1f %s" : "%.2f %s", value, unit);
   }
 
   private static String escape(String text) {

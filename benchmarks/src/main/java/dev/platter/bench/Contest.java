@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Runs contenders in turn, round after round, so that whatever else the machine does falls on all of them alike. The
- * first round warms up and does not count.
+ * Runs contenders in turn, round after round, so that whatever else the machine does falls on all
+ * of them alike. The first round warms up and does not count.
  */
 final class Contest {
   /** Does the work once and returns the nanoseconds that count; checks what it made. */
@@ -43,17 +43,23 @@ final class Contest {
       }
     }
     var out = new LinkedHashMap<String, Outcome>();
-    times.forEach((name, list) -> out.put(name, new Outcome(median(list), mean(cpu.getOrDefault(name, List.of())))));
+    times.forEach(
+        (name, list) ->
+            out.put(name, new Outcome(median(list), mean(cpu.getOrDefault(name, List.of())))));
     return out;
   }
 
   static double median(List<Double> values) {
     var sorted = values.stream().sorted().toList();
     var middle = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
+    return sorted.size() % 2 == 1
+        ? sorted.get(middle)
+        : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
   }
 
-  /** The kernel counts CPU time in ticks of 10 ms, so only the mean over many rounds says something. */
+  /**
+   * The kernel counts CPU time in ticks of 10 ms, so only the mean over many rounds says something.
+   */
   private static double mean(List<Double> values) {
     return values.stream().mapToDouble(Double::doubleValue).average().orElse(0);
   }

@@ -22,19 +22,24 @@ public final class Main {
     var arguments = List.of(args);
     if (arguments.isEmpty() || arguments.contains("--list") || arguments.contains("--help")) {
       out.println("usage: ./bench --list | NAME [-o json] [--rounds N] [--publish]");
-      ALL.forEach(benchmark -> out.println("  " + benchmark.name() + "  " + benchmark.description()));
+      ALL.forEach(
+          benchmark -> out.println("  " + benchmark.name() + "  " + benchmark.description()));
       return;
     }
-    Optional<Benchmark> found = ALL.stream().filter(one -> one.name().equals(arguments.getFirst())).findFirst();
+    Optional<Benchmark> found =
+        ALL.stream().filter(one -> one.name().equals(arguments.getFirst())).findFirst();
     if (found.isEmpty()) {
-      out.println("there is no benchmark " + arguments.getFirst() + "; './bench --list' lists them");
+      out.println(
+          "there is no benchmark " + arguments.getFirst() + "; './bench --list' lists them");
       System.exit(2);
     }
     run(found.orElseThrow(), arguments, out);
   }
 
-  private static void run(Benchmark benchmark, List<String> arguments, PrintWriter out) throws Exception {
-    var rounds = Math.max(LEAST_ROUNDS, option(arguments, "--rounds").map(Integer::parseInt).orElse(15));
+  private static void run(Benchmark benchmark, List<String> arguments, PrintWriter out)
+      throws Exception {
+    var rounds =
+        Math.max(LEAST_ROUNDS, option(arguments, "--rounds").map(Integer::parseInt).orElse(15));
     var work = Files.createTempDirectory("platter-bench-");
     try {
       var loadBefore = load();
@@ -43,7 +48,10 @@ public final class Main {
           String.format(
               Locale.ROOT,
               "Medians of %d rounds after a warm-up, interleaved; %d processors; load %s before, %s after.",
-              rounds, Runtime.getRuntime().availableProcessors(), loadBefore, load());
+              rounds,
+              Runtime.getRuntime().availableProcessors(),
+              loadBefore,
+              load());
       var report = new Report(benchmark, rows, conditions);
       if (option(arguments, "-o").orElse("table").equals("json")) {
         report.json(out);
@@ -60,7 +68,9 @@ public final class Main {
 
   private static Optional<String> option(List<String> arguments, String name) {
     var at = arguments.indexOf(name);
-    return at < 0 || at + 1 >= arguments.size() ? Optional.empty() : Optional.of(arguments.get(at + 1));
+    return at < 0 || at + 1 >= arguments.size()
+        ? Optional.empty()
+        : Optional.of(arguments.get(at + 1));
   }
 
   private static String load() throws IOException {

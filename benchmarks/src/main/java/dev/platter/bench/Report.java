@@ -9,9 +9,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
-/** Shows the rows of a benchmark: a table on the terminal, and a page with a chart in the repository. */
+/**
+ * Shows the rows of a benchmark: a table on the terminal, and a page with a chart in the
+ * repository.
+ */
 final class Report {
-  private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+  private static final ObjectMapper JSON =
+      new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
 
   private final Benchmark benchmark;
   private final List<Row> rows;
@@ -32,12 +36,20 @@ final class Report {
     var width = rows.stream().mapToInt(row -> row.row().length()).max().orElse(3);
     var rivals = rows.stream().mapToInt(row -> row.rivalName().length()).max().orElse(5);
     var head = "%-" + width + "s  %10s  %10s  %-" + rivals + "s  %8s  %9s  %9s%n";
-    out.printf(Locale.ROOT, head, "row", "ours", "rival", "rival's name", "ratio", "our CPU", "its CPU");
+    out.printf(
+        Locale.ROOT, head, "row", "ours", "rival", "rival's name", "ratio", "our CPU", "its CPU");
     for (var row : rows) {
       out.printf(
           Locale.ROOT,
           "%-" + width + "s  %7.2f %s  %7.2f %s  %-" + rivals + "s  %7.1fx  %6.1f ms  %6.1f ms%n",
-          row.row(), row.ours(), row.unit(), row.rival(), row.unit(), row.rivalName(), row.ratio(), row.oursCpu(),
+          row.row(),
+          row.ours(),
+          row.unit(),
+          row.rival(),
+          row.unit(),
+          row.rivalName(),
+          row.ratio(),
+          row.oursCpu(),
           row.rivalCpu());
     }
     out.println(conditions);
@@ -47,20 +59,30 @@ final class Report {
   /** Writes NAME.md, NAME.json and NAME.svg. */
   void publish(Path directory) throws IOException {
     Files.createDirectories(directory);
-    var page = new StringBuilder("# " + benchmark.name() + "\n\n" + benchmark.description() + "\n\n");
+    var page =
+        new StringBuilder("# " + benchmark.name() + "\n\n" + benchmark.description() + "\n\n");
     page.append("![" + benchmark.name() + "](" + benchmark.name() + ".svg)\n\n");
-    page.append("| row | ours | rival | | rival / ours | our CPU | its CPU |\n|---|--:|--:|---|--:|--:|--:|\n");
+    page.append(
+        "| row | ours | rival | | rival / ours | our CPU | its CPU |\n|---|--:|--:|---|--:|--:|--:|\n");
     for (var row : rows) {
       page.append(
           String.format(
               Locale.ROOT,
               "| %s | %.2f %s | %.2f %s | %s | %.1fx | %.1f ms | %.1f ms |%n",
-              row.row(), row.ours(), row.unit(), row.rival(), row.unit(), row.rivalName(), row.ratio(), row.oursCpu(),
+              row.row(),
+              row.ours(),
+              row.unit(),
+              row.rival(),
+              row.unit(),
+              row.rivalName(),
+              row.ratio(),
+              row.oursCpu(),
               row.rivalCpu()));
     }
     page.append("\n").append(conditions).append("\n");
     Files.writeString(directory.resolve(benchmark.name() + ".md"), page);
-    Files.writeString(directory.resolve(benchmark.name() + ".json"), JSON.writeValueAsString(rows) + "\n");
+    Files.writeString(
+        directory.resolve(benchmark.name() + ".json"), JSON.writeValueAsString(rows) + "\n");
     Files.writeString(directory.resolve(benchmark.name() + ".svg"), Chart.of(rows));
   }
 }

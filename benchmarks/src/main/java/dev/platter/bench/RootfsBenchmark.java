@@ -19,7 +19,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Random;
 
-/** How long a root disk takes to become ready when its image is on the node, for images of very different size. */
+/**
+ * How long a root disk takes to become ready when its image is on the node, for images of very
+ * different size.
+ */
 final class RootfsBenchmark implements Benchmark {
   private static final long MIB = 1 << 20;
   private static final int DATA_MIB = 64;
@@ -51,7 +54,12 @@ final class RootfsBenchmark implements Benchmark {
   public List<Row> run(Path work, int rounds) throws Exception {
     var rows = new ArrayList<Row>();
     for (var size : SIZES.entrySet()) {
-      rows.addAll(size(Files.createDirectory(work.resolve(size.getKey().replace(" ", ""))), size.getKey(), size.getValue(), rounds));
+      rows.addAll(
+          size(
+              Files.createDirectory(work.resolve(size.getKey().replace(" ", ""))),
+              size.getKey(),
+              size.getValue(),
+              rounds));
     }
     return rows;
   }
@@ -91,7 +99,15 @@ final class RootfsBenchmark implements Benchmark {
                   _ -> {
                     var nanos =
                         Tool.time(
-                            "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", raw.toString(),
+                            "qemu-img",
+                            "create",
+                            "-q",
+                            "-f",
+                            "qcow2",
+                            "-F",
+                            "raw",
+                            "-b",
+                            raw.toString(),
                             rivalOverlay.toString());
                     compare(raw, rivalOverlay);
                     Files.delete(rivalOverlay);
@@ -102,7 +118,14 @@ final class RootfsBenchmark implements Benchmark {
                   _ -> {
                     var nanos =
                         Tool.time(
-                            "qemu-img", "convert", "-m", "16", "-W", "-O", "raw", qcow2.toString(),
+                            "qemu-img",
+                            "convert",
+                            "-m",
+                            "16",
+                            "-W",
+                            "-O",
+                            "raw",
+                            qcow2.toString(),
                             rivalRaw.toString());
                     compare(raw, rivalRaw);
                     Files.delete(rivalRaw);
@@ -113,7 +136,8 @@ final class RootfsBenchmark implements Benchmark {
     }
   }
 
-  private static List<Row> rows(String size, java.util.Map<String, Contest.Outcome> outcome, double wholeVm) {
+  private static List<Row> rows(
+      String size, java.util.Map<String, Contest.Outcome> outcome, double wholeVm) {
     var out = new ArrayList<Row>();
     var ours = outcome.getOrDefault("ours", new Contest.Outcome(0, 0));
     var create = outcome.getOrDefault("create", new Contest.Outcome(0, 0));
@@ -127,18 +151,27 @@ final class RootfsBenchmark implements Benchmark {
   private static Row row(
       String name, double ours, Contest.Outcome oursCpu, Contest.Outcome rival, String rivalName) {
     return new Row(
-        name, ours, rival.millis(), rivalName, rival.millis() / ours, "ms", oursCpu.cpuMillis(), rival.cpuMillis());
+        name,
+        ours,
+        rival.millis(),
+        rivalName,
+        rival.millis() / ours,
+        "ms",
+        oursCpu.cpuMillis(),
+        rival.cpuMillis());
   }
 
   private static Vm vm() {
-    var text = "kind: VM\nspec: {domain: {devices: {disks: [{name: root, source: {image: image}}]}}}\n";
+    var text =
+        "kind: VM\nspec: {domain: {devices: {disks: [{name: root, source: {image: image}}]}}}\n";
     return dev.platter.dialect.Manifests.read("bench.yaml", text).getFirst();
   }
 
   private static Path image(Path file, long size) throws Exception {
     var random = new Random(size);
     var run = new byte[DATA_MIB / 16 << 20];
-    try (var channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+    try (var channel =
+        FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
       for (var i = 0; i < 16; i++) {
         random.nextBytes(run);
         channel.write(ByteBuffer.wrap(run), size / 16 * i / MIB * MIB);

@@ -11,7 +11,9 @@ final class Tool {
     var builder = new ProcessBuilder(command).redirectErrorStream(true);
     var started = System.nanoTime();
     var process = builder.start();
-    var output = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    var output =
+        new String(
+            process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
     var status = process.waitFor();
     var nanos = System.nanoTime() - started;
     if (status != 0) {

@@ -1,4 +1,7 @@
-/** Side-by-side benchmarks: ours and the best rival alternate in one run, and what they made is compared. */
+/**
+ * Side-by-side benchmarks: ours and the best rival alternate in one run, and what they made is
+ * compared.
+ */
 @NullMarked
 package dev.platter.bench;
 

@@ -12,7 +12,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** Talks to a guest's shell over its console, showing both sides, with a limit on how long an answer may take. */
+/**
+ * Talks to a guest's shell over its console, showing both sides, with a limit on how long an answer
+ * may take.
+ */
 final class ConsoleDialogue implements AutoCloseable {
   private static final int MOST_CHARACTERS = 1 << 20;
   private static final Duration NUDGE = Duration.ofSeconds(2);
@@ -33,7 +36,10 @@ final class ConsoleDialogue implements AutoCloseable {
     var _ = channel.register(selector, SelectionKey.OP_READ);
   }
 
-  /** Waits for the prompt. It may have passed before we were connected, so an empty line is typed now and then. */
+  /**
+   * Waits for the prompt. It may have passed before we were connected, so an empty line is typed
+   * now and then.
+   */
   void nudge(String prompt) throws IOException {
     var end = System.nanoTime() + patience.toNanos();
     while (!hear(prompt, NUDGE)) {

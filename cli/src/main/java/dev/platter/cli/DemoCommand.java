@@ -18,10 +18,13 @@ import java.util.Map;
 import picocli.CommandLine.Command;
 
 /**
- * A VM from a container image, in one go: boot, write a file, stop, boot again, find the file; and how long its disk
- * took beside qemu-img. Leaves the pulled image, which 'platter gc' removes, and nothing else.
+ * A VM from a container image, in one go: boot, write a file, stop, boot again, find the file; and
+ * how long its disk took beside qemu-img. Leaves the pulled image, which 'platter gc' removes, and
+ * nothing else.
  */
-@Command(name = "demo", description = "Boot a VM from a container image, keep what it writes, and show the times.")
+@Command(
+    name = "demo",
+    description = "Boot a VM from a container image, keep what it writes, and show the times.")
 final class DemoCommand extends NodeCommand {
   private static final String VM = "platter-demo";
   private static final Duration BOOT = Duration.ofMinutes(3);
@@ -42,7 +45,8 @@ final class DemoCommand extends NodeCommand {
       say("1. Build a small guest from Debian's kernel and busybox (cached)");
       var guest = buildGuest(home);
       say("2. Push its disk as a container image: oci:" + work.resolve("layout") + ":demo");
-      new OciLayoutWriter(work.resolve("layout")).add("demo", Platform.LINUX_AMD64, "demo.qcow2", guest);
+      new OciLayoutWriter(work.resolve("layout"))
+          .add("demo", Platform.LINUX_AMD64, "demo.qcow2", guest);
       removeLeftOver(opened);
       say("3. Run a VM from it, with a root disk that is kept");
       opened.run(Manifests.read(VM + ".yaml", manifest(work)).getFirst());
@@ -55,7 +59,9 @@ final class DemoCommand extends NodeCommand {
         var seen = session(opened, "cat /data/hello");
         if (!seen.contains("written by the first boot")) {
           throw PlatterException.of(
-              Code.INTERNAL, "the second boot did not find the file of the first", "This is a bug; please report it.");
+              Code.INTERNAL,
+              "the second boot did not find the file of the first",
+              "This is a bug; please report it.");
         }
         say("   The file is there.");
       } finally {
@@ -73,7 +79,9 @@ final class DemoCommand extends NodeCommand {
     var home = System.getProperty("platter.home");
     if (home == null) {
       throw PlatterException.of(
-          Code.UNAVAILABLE, "the demo needs the repository", "Start it with ./platter demo in a clone.");
+          Code.UNAVAILABLE,
+          "the demo needs the repository",
+          "Start it with ./platter demo in a clone.");
     }
     return Path.of(home);
   }
@@ -119,7 +127,9 @@ final class DemoCommand extends NodeCommand {
     }
   }
 
-  /** Shows the console until the guest asks for a command, gives it one, and returns what came back. */
+  /**
+   * Shows the console until the guest asks for a command, gives it one, and returns what came back.
+   */
   private String session(Node opened, String command) throws IOException {
     var socket = opened.status(node.namespace, VM).consoleSocket();
     try (var dialogue = new ConsoleDialogue(socket, out(), BOOT)) {

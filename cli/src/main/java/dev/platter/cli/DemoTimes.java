@@ -20,8 +20,21 @@ final class DemoTimes {
   void print(Duration ours, PrintWriter out) throws IOException, InterruptedException {
     var raw = work.resolve("rival.raw");
     var overlay = work.resolve("rival.qcow2");
-    var convert = time("qemu-img", "convert", "-O", "raw", "-m", "16", "-W", image.toString(), raw.toString());
-    var create = time("qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", raw.toString(), overlay.toString());
+    var convert =
+        time(
+            "qemu-img", "convert", "-O", "raw", "-m", "16", "-W", image.toString(), raw.toString());
+    var create =
+        time(
+            "qemu-img",
+            "create",
+            "-q",
+            "-f",
+            "qcow2",
+            "-F",
+            "raw",
+            "-b",
+            raw.toString(),
+            overlay.toString());
     Files.delete(raw);
     Files.delete(overlay);
     var listing = new Listing("way", "milliseconds", "timesOurs");

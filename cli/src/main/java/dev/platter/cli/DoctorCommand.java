@@ -9,7 +9,9 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-@Command(name = "doctor", description = "Check what works on this machine, and say what to do about the rest.")
+@Command(
+    name = "doctor",
+    description = "Check what works on this machine, and say what to do about the rest.")
 final class DoctorCommand implements Callable<Integer> {
   @Mixin NodeOptions node = new NodeOptions();
 

@@ -4,7 +4,9 @@ import dev.platter.node.Node;
 import java.io.IOException;
 import picocli.CommandLine.Command;
 
-@Command(name = "gc", description = "Remove images that no VM uses, and what crashed commands left.")
+@Command(
+    name = "gc",
+    description = "Remove images that no VM uses, and what crashed commands left.")
 final class GcCommand extends NodeCommand {
   @Override
   void run(Node opened) throws IOException {

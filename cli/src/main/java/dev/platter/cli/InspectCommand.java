@@ -42,8 +42,16 @@ final class InspectCommand extends NodeCommand {
   }
 
   private void draw(VmStatus vm) throws IOException {
-    out().printf("%s/%s  %s  %s%n", vm.namespace(), vm.name(), vm.phase().name().toLowerCase(Locale.ROOT), vm.plan().uuid());
-    vm.plan().images().forEach((reference, digest) -> out().println("image " + reference + " = " + digest));
+    out()
+        .printf(
+            "%s/%s  %s  %s%n",
+            vm.namespace(),
+            vm.name(),
+            vm.phase().name().toLowerCase(Locale.ROOT),
+            vm.plan().uuid());
+    vm.plan()
+        .images()
+        .forEach((reference, digest) -> out().println("image " + reference + " = " + digest));
     for (var disk : vm.plan().disks()) {
       out().printf("%n%s  %s  %s%n", disk.device(), disk.name(), words(disk));
       var chain = disk.chain();
@@ -67,16 +75,24 @@ final class InspectCommand extends NodeCommand {
     return String.join(", ", words);
   }
 
-  private static String describe(PlannedDisk.Link link, int depth, PlannedDisk disk) throws IOException {
+  private static String describe(PlannedDisk.Link link, int depth, PlannedDisk disk)
+      throws IOException {
     var network = link.network();
     if (network != null) {
-      return network.protocol() + "  " + network.host() + ":" + network.port() + "/" + network.name();
+      return network.protocol()
+          + "  "
+          + network.host()
+          + ":"
+          + network.port()
+          + "/"
+          + network.name();
     }
     var file = Path.of(String.valueOf(link.file()));
     var role = depth > 0 ? "base" : disk.chain().size() > 1 ? "overlay" : disk.source();
     if (!Files.exists(file)) {
       return role + "  " + file + "  (made when the VM starts)";
     }
-    return "%s  %s  %s, %s on disk".formatted(role, file, link.format().word(), new Bytes(SparseFile.allocated(file)));
+    return "%s  %s  %s, %s on disk"
+        .formatted(role, file, link.format().word(), new Bytes(SparseFile.allocated(file)));
   }
 }

@@ -5,7 +5,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Ctrl-C while a plan runs: the working thread is interrupted, undoes what it did, and only then does the process end.
+ * Ctrl-C while a plan runs: the working thread is interrupted, undoes what it did, and only then
+ * does the process end.
  */
 final class Interrupt {
   private static final long PATIENCE_SECONDS = 60;

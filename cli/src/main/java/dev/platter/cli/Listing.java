@@ -80,7 +80,8 @@ final class Listing {
   }
 
   static String yaml(Object value) {
-    return new Dump(DumpSettings.builder().setDefaultFlowStyle(FlowStyle.BLOCK).build()).dumpToString(plain(value));
+    return new Dump(DumpSettings.builder().setDefaultFlowStyle(FlowStyle.BLOCK).build())
+        .dumpToString(plain(value));
   }
 
   private static Object plain(Object value) {

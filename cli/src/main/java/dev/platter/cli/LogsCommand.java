@@ -29,7 +29,8 @@ final class LogsCommand extends NodeCommand {
     }
     try (var log = Files.newInputStream(status.consoleLog())) {
       while (true) {
-        var running = opened.status(node.namespace, String.valueOf(name)).phase() != VmStatus.Phase.STOPPED;
+        var running =
+            opened.status(node.namespace, String.valueOf(name)).phase() != VmStatus.Phase.STOPPED;
         log.transferTo(System.out);
         System.out.flush();
         if (!follow || !running) {

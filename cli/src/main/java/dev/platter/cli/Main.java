@@ -9,7 +9,8 @@ import picocli.CommandLine.Command;
 /**
  * The command {@code platter}. Each subcommand is one class of this package.
  *
- * <p>Start-up time is a promise: loading a command's class must not load what only its execution needs.
+ * <p>Start-up time is a promise: loading a command's class must not load what only its execution
+ * needs.
  */
 @Command(
     name = "platter",
@@ -69,24 +70,20 @@ public final class Main {
 
   /** The one place where a failure becomes words and an exit status. */
   private static int failed(Exception e, PrintWriter err) {
-    switch (e) {
-      case PlatterException known -> {
-        known.details().forEach(err::println);
-        err.println("platter: " + known.getMessage());
-        if (!known.next().isEmpty()) {
-          err.println("  " + known.next());
-        }
-        return known.code().exitStatus();
+    if (e instanceof PlatterException known) {
+      known.details().forEach(err::println);
+      err.println("platter: " + known.getMessage());
+      if (!known.next().isEmpty()) {
+        err.println("  " + known.next());
       }
-      case IllegalArgumentException wrong -> {
-        err.println("platter: " + wrong.getMessage());
-        return PlatterException.Code.INVALID.exitStatus();
-      }
-      default -> {
-        err.println("platter: unexpected: " + e);
-        e.printStackTrace(err);
-        return PlatterException.Code.INTERNAL.exitStatus();
-      }
+      return known.code().exitStatus();
     }
+    if (e instanceof IllegalArgumentException) {
+      err.println("platter: " + e.getMessage());
+      return PlatterException.Code.INVALID.exitStatus();
+    }
+    err.println("platter: unexpected: " + e);
+    e.printStackTrace(err);
+    return PlatterException.Code.INTERNAL.exitStatus();
   }
 }

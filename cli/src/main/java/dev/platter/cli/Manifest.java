@@ -29,12 +29,16 @@ final class Manifest {
         throw new NoSuchFileException(file);
       }
       if (Files.size(path) > MOST_BYTES) {
-        throw PlatterException.of(Code.INVALID, file + " is larger than 16 MiB", "A manifest is a few kilobytes.");
+        throw PlatterException.of(
+            Code.INVALID, file + " is larger than 16 MiB", "A manifest is a few kilobytes.");
       }
       return Manifests.read(file, text(file, Files.readAllBytes(path)));
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
-          Code.NOT_FOUND, "there is no file " + file, "Name a YAML file that describes a VM; see examples/.", e);
+          Code.NOT_FOUND,
+          "there is no file " + file,
+          "Name a YAML file that describes a VM; see examples/.",
+          e);
     }
   }
 

@@ -14,7 +14,8 @@ final class NodeOptions {
   @Option(
       names = "--state",
       paramLabel = "DIR",
-      description = "Keep all state in DIR (default: /var/lib/platter for root, else below your home; $PLATTER_STATE).")
+      description =
+          "Keep all state in DIR (default: /var/lib/platter for root, else below your home; $PLATTER_STATE).")
   @Nullable Path state;
 
   @Option(
@@ -26,7 +27,8 @@ final class NodeOptions {
   @Option(
       names = "--registry",
       paramLabel = "HOST",
-      description = "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
+      description =
+          "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
   @Nullable String registry;
 
   @Option(
@@ -40,11 +42,14 @@ final class NodeOptions {
   NodeConfig config() {
     var environment = System.getenv();
     var stateDirectory =
-        Optional.ofNullable(state).or(() -> Optional.ofNullable(environment.get("PLATTER_STATE")).map(Path::of));
+        Optional.ofNullable(state)
+            .or(() -> Optional.ofNullable(environment.get("PLATTER_STATE")).map(Path::of));
     return new NodeConfig(
         NodeConfig.layout(stateDirectory, environment),
-        Optional.ofNullable(connect).or(() -> Optional.ofNullable(environment.get("PLATTER_CONNECT"))),
-        Optional.ofNullable(registry).or(() -> Optional.ofNullable(environment.get("PLATTER_REGISTRY"))));
+        Optional.ofNullable(connect)
+            .or(() -> Optional.ofNullable(environment.get("PLATTER_CONNECT"))),
+        Optional.ofNullable(registry)
+            .or(() -> Optional.ofNullable(environment.get("PLATTER_REGISTRY"))));
   }
 
   Node open(Progress progress) {

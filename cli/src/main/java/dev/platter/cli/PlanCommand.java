@@ -9,9 +9,13 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-@Command(name = "plan", description = "Show what 'run' would do: steps, domain XML and cloud-init. Changes nothing.")
+@Command(
+    name = "plan",
+    description = "Show what 'run' would do: steps, domain XML and cloud-init. Changes nothing.")
 final class PlanCommand extends NodeCommand {
-  @Parameters(paramLabel = "FILE", description = "YAML file that describes VMs; - reads standard input.")
+  @Parameters(
+      paramLabel = "FILE",
+      description = "YAML file that describes VMs; - reads standard input.")
   @Nullable String file;
 
   @Option(

@@ -7,7 +7,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-@Command(name = "rm", description = "Remove VMs with all their disks, the kept ones too. Images stay.")
+@Command(
+    name = "rm",
+    description = "Remove VMs with all their disks, the kept ones too. Images stay.")
 final class RmCommand extends NodeCommand {
   @Parameters(paramLabel = "VM", arity = "1..*", description = "Names of VMs.")
   List<String> names = List.of();

@@ -12,7 +12,9 @@ import picocli.CommandLine.Parameters;
 
 @Command(name = "run", description = "Make the VMs of a file and start them.")
 final class RunCommand extends NodeCommand {
-  @Parameters(paramLabel = "FILE", description = "YAML file that describes VMs; - reads standard input.")
+  @Parameters(
+      paramLabel = "FILE",
+      description = "YAML file that describes VMs; - reads standard input.")
   @Nullable String file;
 
   @Option(

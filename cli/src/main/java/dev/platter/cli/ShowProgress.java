@@ -6,7 +6,8 @@ import java.io.PrintWriter;
 import java.util.Locale;
 
 /**
- * Shows what a plan does, on standard error: a bar that is overwritten on a terminal, one plain line a step elsewhere.
+ * Shows what a plan does, on standard error: a bar that is overwritten on a terminal, one plain
+ * line a step elsewhere.
  */
 final class ShowProgress implements Progress {
   private static final int WIDTH = 30;

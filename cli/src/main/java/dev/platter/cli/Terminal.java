@@ -23,7 +23,9 @@ final class Terminal {
   private static boolean isTerminal(String descriptor) {
     try {
       var target = Files.readSymbolicLink(Path.of("/proc/self/fd", descriptor)).toString();
-      return target.startsWith("/dev/pts/") || target.startsWith("/dev/tty") || target.equals("/dev/console");
+      return target.startsWith("/dev/pts/")
+          || target.startsWith("/dev/tty")
+          || target.equals("/dev/console");
     } catch (IOException e) {
       return false;
     }

@@ -2,7 +2,10 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 
-/** Lets ctrl-C end a plan between steps, and inside a long one by interrupting its I/O; what was done is then undone. */
+/**
+ * Lets ctrl-C end a plan between steps, and inside a long one by interrupting its I/O; what was
+ * done is then undone.
+ */
 public final class Cancellation {
   private Cancellation() {}
 
@@ -15,7 +18,9 @@ public final class Cancellation {
 
   static PlatterException cancelled() {
     return PlatterException.of(
-        PlatterException.Code.CONFLICT, "cancelled", "What was begun has been undone; nothing is left.");
+        PlatterException.Code.CONFLICT,
+        "cancelled",
+        "What was begun has been undone; nothing is left.");
   }
 
   /** Runs with the interrupt put aside: a file channel closes itself in an interrupted thread. */

@@ -9,7 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Looks at what VMs need on this machine. Starts Platter's libvirt to see that it works, and changes nothing else. */
+/**
+ * Looks at what VMs need on this machine. Starts Platter's libvirt to see that it works, and
+ * changes nothing else.
+ */
 public final class Doctor {
   private final NodeConfig config;
   private final List<Finding> findings = new ArrayList<>();
@@ -85,7 +88,9 @@ public final class Doctor {
     try (var libvirt = Libvirt.open(machine.libvirtUri())) {
       return (config.connect().isPresent() ? "at " + config.connect().get() : "Platter's own")
           + ", version "
-          + libvirt.version();
+          + libvirt.version().major()
+          + "."
+          + libvirt.version().minor();
     }
   }
 
@@ -108,7 +113,9 @@ public final class Doctor {
               "free space",
               enough ? Result.OK : Result.LIMITED,
               gibibytes + " GiB",
-              enough ? "" : "Images and disks need room; 'platter gc' removes images that no VM uses."));
+              enough
+                  ? ""
+                  : "Images and disks need room; 'platter gc' removes images that no VM uses."));
     } catch (IOException e) {
       findings.add(new Finding("free space", Result.LIMITED, String.valueOf(e.getMessage()), ""));
     }

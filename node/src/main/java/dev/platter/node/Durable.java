@@ -12,8 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /**
- * Changes that are on the disk when the call returns. A file becomes visible by rename only, so that a reader sees the
- * old content or the new one, whenever the writer is killed.
+ * Changes that are on the disk when the call returns. A file becomes visible by rename only, so
+ * that a reader sees the old content or the new one, whenever the writer is killed.
  */
 final class Durable {
   private Durable() {}

@@ -17,12 +17,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * Runs plans forwards and backwards.
  *
- * <p>The plan is on the disk before its first step, and each finished step before the next one starts. Whoever finds a
- * VM whose goal was begun and not ended, and whose lock is free, knows that the process died: a first start is undone
- * until nothing is left, a later start is undone until the VM is stopped, a stop or a removal is finished; a start
- * whose last step is recorded counts as finished. Undoing a
- * step that was not done is harmless, because every object it could find under that name was made after our record of
- * the name: {@link #refuseForeign} makes sure of it.
+ * <p>The plan is on the disk before its first step, and each finished step before the next one
+ * starts. Whoever finds a VM whose goal was begun and not ended, and whose lock is free, knows that
+ * the process died: a first start is undone until nothing is left, a later start is undone until
+ * the VM is stopped, a stop or a removal is finished; a start whose last step is recorded counts as
+ * finished. Undoing a step that was not done is harmless, because every object it could find under
+ * that name was made after our record of the name: {@link #refuseForeign} makes sure of it.
  */
 final class Executor {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
@@ -125,7 +125,10 @@ final class Executor {
           }
         }
       } catch (IOException | RuntimeException e) {
-        Cancellation.shield(() -> undo(record, journal, before.everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE, e));
+        Cancellation.shield(
+            () ->
+                undo(
+                    record, journal, before.everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE, e));
         throw e;
       }
       journal.end(Journal.Goal.UP);
@@ -160,7 +163,9 @@ final class Executor {
   private static List<Integer> mayBeDone(Plan plan, Journal.State state) {
     var underWay =
         state.open() == Journal.Goal.UP
-            ? IntStream.range(0, plan.steps().size()).filter(i -> !state.done().contains(i)).limit(1)
+            ? IntStream.range(0, plan.steps().size())
+                .filter(i -> !state.done().contains(i))
+                .limit(1)
             : IntStream.empty();
     return IntStream.concat(state.done().stream().mapToInt(Integer::intValue), underWay)
         .sorted()
@@ -194,13 +199,20 @@ final class Executor {
     Durable.deleteTree(directory);
   }
 
-  /** What a plan is going to make must not exist, so that undoing it can never hit what somebody else made. */
+  /**
+   * What a plan is going to make must not exist, so that undoing it can never hit what somebody
+   * else made.
+   */
   private void refuseForeign(Plan plan) throws IOException {
     if (VmRecord.find(layout, plan.namespace(), plan.name()).isPresent()) {
       throw PlatterException.of(
           PlatterException.Code.CONFLICT,
           "there is a VM " + plan.namespace() + "/" + plan.name() + " already",
-          "Start it with 'platter start " + plan.name() + "', or remove it with 'platter rm " + plan.name() + "'.");
+          "Start it with 'platter start "
+              + plan.name()
+              + "', or remove it with 'platter rm "
+              + plan.name()
+              + "'.");
     }
     for (var step : plan.steps()) {
       runner.refuseForeign(step);
@@ -216,6 +228,7 @@ final class Executor {
   }
 
   private FileMutex lock(String namespace, String name) throws IOException {
-    return FileMutex.take(layout.vmLock(namespace, name), "the VM " + namespace + "/" + name, PATIENCE);
+    return FileMutex.take(
+        layout.vmLock(namespace, name), "the VM " + namespace + "/" + name, PATIENCE);
   }
 }

@@ -12,10 +12,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A lock between processes, held through a file. The kernel frees it when its holder dies, however that happens.
+ * A lock between processes, held through a file. The kernel frees it when its holder dies, however
+ * that happens.
  *
- * <p>POSIX locks belong to a process and are all lost when it closes any descriptor of the file, so within one process a
- * file is opened by one holder at a time.
+ * <p>POSIX locks belong to a process and are all lost when it closes any descriptor of the file, so
+ * within one process a file is opened by one holder at a time.
  */
 final class FileMutex implements AutoCloseable {
   private static final Set<Path> HELD_HERE = ConcurrentHashMap.newKeySet();

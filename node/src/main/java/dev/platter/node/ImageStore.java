@@ -8,7 +8,6 @@ import dev.platter.image.oci.DiskImage;
 import dev.platter.image.oci.ExtractedDisk;
 import dev.platter.image.oci.Resolved;
 import dev.platter.model.DiskFormat;
-import dev.platter.model.PlatterException;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -24,11 +23,12 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The images on this machine: for each manifest digest a directory with one sealed, sparse, raw base.
+ * The images on this machine: for each manifest digest a directory with one sealed, sparse, raw
+ * base.
  *
- * <p>A pull works in the spool and becomes visible by one rename of its directory, so an image is there as a whole or
- * not at all. One lock serialises pulls and garbage collection; whoever holds it may clear the spool, since nobody alive
- * is using it.
+ * <p>A pull works in the spool and becomes visible by one rename of its directory, so an image is
+ * there as a whole or not at all. One lock serialises pulls and garbage collection; whoever holds
+ * it may clear the spool, since nobody alive is using it.
  */
 public final class ImageStore {
   private static final ObjectMapper JSON =
@@ -48,7 +48,12 @@ public final class ImageStore {
    * @param virtualSize the size of the disk that a guest sees
    */
   public record Image(
-      String digest, String reference, String file, String format, long virtualSize, String pulled) {}
+      String digest,
+      String reference,
+      String file,
+      String format,
+      long virtualSize,
+      String pulled) {}
 
   ImageStore(StateLayout layout, ImageSources sources, LocalDisks disks, Progress progress) {
     this.layout = layout;
@@ -59,7 +64,8 @@ public final class ImageStore {
 
   /** What the reference means now. Nothing is stored. */
   public String resolve(String reference) {
-    return ImageErrors.explained(reference, () -> resolved(sources.find(reference)).descriptor().digest().toString());
+    return ImageErrors.explained(
+        reference, () -> resolved(sources.find(reference)).descriptor().digest().toString());
   }
 
   private static Resolved resolved(ImageSources.Located located) throws IOException {
@@ -98,9 +104,14 @@ public final class ImageStore {
       Files.setPosixFilePermissions(base, PosixFilePermissions.fromString("r--r--r--"));
       var image =
           new Image(
-              digest, reference, disk.name(), disk.format().name().toLowerCase(java.util.Locale.ROOT), size,
+              digest,
+              reference,
+              disk.name(),
+              disk.format().name().toLowerCase(java.util.Locale.ROOT),
+              size,
               Instant.now().toString());
-      Durable.publish(work.resolve(layout.imageRecord(digest).getFileName()), JSON.writeValueAsBytes(image));
+      Durable.publish(
+          work.resolve(layout.imageRecord(digest).getFileName()), JSON.writeValueAsBytes(image));
       Files.move(work, layout.image(digest), StandardCopyOption.ATOMIC_MOVE);
       Durable.syncDirectory(layout.images());
     } catch (IOException | RuntimeException e) {
@@ -110,9 +121,13 @@ public final class ImageStore {
     Durable.deleteTree(layout.spool());
   }
 
-  private ExtractedDisk extract(BlobSource source, Resolved resolved, Path work) throws IOException {
+  private ExtractedDisk extract(BlobSource source, Resolved resolved, Path work)
+      throws IOException {
     return DiskImage.extract(
-        source, resolved.manifest(), work, (layer, bytes) -> progress.bytes("pull", bytes, layer.size()));
+        source,
+        resolved.manifest(),
+        work,
+        (layer, bytes) -> progress.bytes("pull", bytes, layer.size()));
   }
 
   /** The size of the disk, a multiple of a sector. */
@@ -161,7 +176,10 @@ public final class ImageStore {
     return out;
   }
 
-  /** Removes images that no VM's plan names. A plan is published before its image is looked for, so none slips away. */
+  /**
+   * Removes images that no VM's plan names. A plan is published before its image is looked for, so
+   * none slips away.
+   */
   List<Image> collect(java.util.function.Supplier<Set<String>> used) throws IOException {
     try (var _ = lock()) {
       Durable.deleteTree(layout.spool());

@@ -15,10 +15,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * What has been done of a plan. A record is on the disk before the call that writes it returns.
  *
- * <p>The file is made full of zeros and records overwrite them in place: then making a record durable is one block
- * written, with no change of the file's size or blocks for the file system to log. A record is one line; a line that
- * was cut off by a power loss has no line break and is ignored, which is right since the call that wrote it never
- * returned. The step that may be half done is the first that is not recorded as done: steps run in order.
+ * <p>The file is made full of zeros and records overwrite them in place: then making a record
+ * durable is one block written, with no change of the file's size or blocks for the file system to
+ * log. A record is one line; a line that was cut off by a power loss has no line break and is
+ * ignored, which is right since the call that wrote it never returned. The step that may be half
+ * done is the first that is not recorded as done: steps run in order.
  */
 final class Journal implements AutoCloseable {
   private static final int SIZE = 16 << 10;

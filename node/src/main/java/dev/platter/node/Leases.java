@@ -16,9 +16,9 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Who uses a source, in which access mode: one small file for each source, changed under one lock. A lease belongs to a
- * VM and not to a process, so it survives a crash of Platter while the VM runs; a lease whose VM has no record any more
- * counts for nothing.
+ * Who uses a source, in which access mode: one small file for each source, changed under one lock.
+ * A lease belongs to a VM and not to a process, so it survives a crash of Platter while the VM
+ * runs; a lease whose VM has no record any more counts for nothing.
  */
 final class Leases {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -57,8 +57,13 @@ final class Leases {
         if (!compatible(holder.access(), access)) {
           throw PlatterException.of(
               PlatterException.Code.CONFLICT,
-              written + " is in use by the VM " + holder.vm().replace('_', '/') + " (" + holder.access().word()
-                  + "), so it cannot be used " + access.word(),
+              written
+                  + " is in use by the VM "
+                  + holder.vm().replace('_', '/')
+                  + " ("
+                  + holder.access().word()
+                  + "), so it cannot be used "
+                  + access.word(),
               "Stop that VM first, or use access modes that go together: write-shared with write-shared, read-shared"
                   + " with read-shared.");
         }
@@ -72,7 +77,10 @@ final class Leases {
     return one == other && one != Access.WRITE_EXCLUSIVE;
   }
 
-  /** Gives back one use; nothing happens if there is none. Does not look at the source, which may be gone. */
+  /**
+   * Gives back one use; nothing happens if there is none. Does not look at the source, which may be
+   * gone.
+   */
   void release(String vm, String written, Access access) throws IOException {
     var given = new Holder(vm, written, access);
     if (!Files.isDirectory(directory)) {
@@ -118,7 +126,8 @@ final class Leases {
 
   private Path file(String source) {
     try {
-      var hash = MessageDigest.getInstance("SHA-256").digest(source.getBytes(StandardCharsets.UTF_8));
+      var hash =
+          MessageDigest.getInstance("SHA-256").digest(source.getBytes(StandardCharsets.UTF_8));
       return directory.resolve(HexFormat.of().formatHex(hash, 0, 16) + ".json");
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError("every JDK has SHA-256", e);
@@ -137,7 +146,9 @@ final class Leases {
     var path = Path.of(written.substring("file:".length()));
     if (!Files.exists(path)) {
       throw PlatterException.of(
-          PlatterException.Code.NOT_FOUND, "there is no file " + path, "Check the path in the disk's source.");
+          PlatterException.Code.NOT_FOUND,
+          "there is no file " + path,
+          "Check the path in the disk's source.");
     }
     return "file:" + path.toRealPath();
   }

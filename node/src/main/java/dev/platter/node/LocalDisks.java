@@ -28,7 +28,9 @@ final class LocalDisks {
   void check(Path file, DiskFormat format) throws IOException {
     if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
       throw PlatterException.of(
-          PlatterException.Code.NOT_FOUND, "there is no file " + file, "Check the path in the disk's source.");
+          PlatterException.Code.NOT_FOUND,
+          "there is no file " + file,
+          "Check the path in the disk's source.");
     }
     if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
       throw PlatterException.of(
@@ -39,7 +41,9 @@ final class LocalDisks {
     var size = virtualSize(file, format);
     if (size == 0) {
       throw PlatterException.of(
-          PlatterException.Code.INVALID, file + " is empty", "A disk has at least one sector of 512 bytes.");
+          PlatterException.Code.INVALID,
+          file + " is empty",
+          "A disk has at least one sector of 512 bytes.");
     }
   }
 
@@ -53,7 +57,10 @@ final class LocalDisks {
       throw refused(file, e);
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
-          PlatterException.Code.NOT_FOUND, "there is no file " + file, "Check the path in the disk's source.", e);
+          PlatterException.Code.NOT_FOUND,
+          "there is no file " + file,
+          "Check the path in the disk's source.",
+          e);
     }
   }
 
@@ -64,7 +71,13 @@ final class LocalDisks {
     if (clone.size() != null && clone.size() < least) {
       throw PlatterException.of(
           PlatterException.Code.INVALID,
-          "a size of " + clone.size() + " bytes would cut off the end of " + from + ", which has " + least + " bytes",
+          "a size of "
+              + clone.size()
+              + " bytes would cut off the end of "
+              + from
+              + ", which has "
+              + least
+              + " bytes",
           "Leave the size out, or make it larger.");
     }
     StepRunner.create(
@@ -86,7 +99,10 @@ final class LocalDisks {
           try (var reader = Qcow2Reader.open(from, Limits.DEFAULT);
               var target =
                   FileChannel.open(
-                      to, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                      to,
+                      StandardOpenOption.CREATE_NEW,
+                      StandardOpenOption.READ,
+                      StandardOpenOption.WRITE)) {
             reader.copyTo(target, done -> progress.bytes("unpack", done, size));
             target.force(true);
           }

@@ -6,6 +6,7 @@ import dev.platter.node.libvirt.KvmProbe;
 import dev.platter.node.libvirt.PrivateLibvirt;
 import dev.platter.plan.NodeFacts.Accelerator;
 import dev.platter.plan.StateLayout;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -28,8 +29,18 @@ final class LocalMachine implements Machine {
 
   /** Where libvirt is; Platter's own is started if need be. */
   String libvirtUri() {
-    return connect.orElseGet(
-        () -> new PrivateLibvirt(layout.libvirtState(), layout.libvirtRun()).ensureRunning());
+    if (connect.isPresent()) {
+      return connect.get();
+    }
+    try {
+      return new PrivateLibvirt(layout.libvirtState(), layout.libvirtRun()).ensureRunning();
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "Platter's libvirt does not start: " + e.getMessage(),
+          "'platter doctor' checks what this machine lacks; --connect uses another libvirt.",
+          e);
+    }
   }
 
   @Override
@@ -39,8 +50,13 @@ final class LocalMachine implements Machine {
 
   @Override
   public Accelerator accelerator() {
-    var kvm = new KvmProbe(Path.of(emulator()), layout.accelerator()).works();
-    return kvm ? Accelerator.KVM : Accelerator.TCG;
+    try {
+      var kvm = new KvmProbe(Path.of(emulator()), layout.accelerator()).works();
+      return kvm ? Accelerator.KVM : Accelerator.TCG;
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE, "cannot find out whether KVM works: " + e.getMessage(), "", e);
+    }
   }
 
   @Override

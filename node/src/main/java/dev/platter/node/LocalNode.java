@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.image.oci.OciLayout;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.registry.Credentials;
 import dev.platter.registry.Reference;
 import dev.platter.registry.RegistryClient;
 import java.io.IOException;
@@ -28,8 +29,9 @@ public final class LocalNode {
     if (reference.startsWith(LAYOUT)) {
       return inLayout(reference);
     }
-    var parsed = reference(reference, registry);
-    return new ImageSources.Located(RegistryClient.of(parsed), parsed.tagOrDigest());
+    var parsed = reference(registry.map(host -> qualified(reference, host)).orElse(reference));
+    var client = new RegistryClient(parsed, Credentials.fromEnvironment(System.getenv()));
+    return new ImageSources.Located(client, parsed.tagOrDigest());
   }
 
   /** {@code oci:DIRECTORY:TAG}; the directory may have colons, the tag has none. */
@@ -43,9 +45,18 @@ public final class LocalNode {
     return new ImageSources.Located(new OciLayout(directory), reference.substring(colon + 1));
   }
 
-  private static Reference reference(String text, Optional<String> registry) {
+  /** Docker's rule: the first part is a host if it has a dot or a colon, or is localhost. */
+  private static String qualified(String reference, String host) {
+    var slash = reference.indexOf('/');
+    var first = slash < 0 ? "" : reference.substring(0, slash);
+    return first.contains(".") || first.contains(":") || first.equals("localhost")
+        ? reference
+        : host + "/" + reference;
+  }
+
+  private static Reference reference(String text) {
     try {
-      return registry.isPresent() ? Reference.parse(text, registry.get()) : Reference.parse(text);
+      return Reference.parse(text);
     } catch (IllegalArgumentException e) {
       throw PlatterException.of(
           Code.INVALID,

@@ -2,7 +2,10 @@ package dev.platter.node;
 
 import dev.platter.plan.NodeFacts;
 
-/** What this machine runs VMs with. Asking is what finds out, so that a command which needs none of it pays nothing. */
+/**
+ * What this machine runs VMs with. Asking is what finds out, so that a command which needs none of
+ * it pays nothing.
+ */
 public interface Machine extends AutoCloseable {
   Hypervisor hypervisor();
 

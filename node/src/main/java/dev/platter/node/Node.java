@@ -51,11 +51,20 @@ public final class Node implements AutoCloseable {
     return machine.hypervisor().state(record.plan().uuid()) == Hypervisor.DomainState.GONE;
   }
 
-  /** What {@link #run} would do; nothing is changed. A VM that exists keeps the digests it was made with. */
+  /**
+   * What {@link #run} would do; nothing is changed. A VM that exists keeps the digests it was made
+   * with.
+   */
   public Planned plan(Vm vm) throws IOException {
-    var known = VmRecord.find(layout, vm.namespace(), vm.name()).map(record -> record.plan().images());
+    var known =
+        VmRecord.find(layout, vm.namespace(), vm.name()).map(record -> record.plan().images());
     return Planner.plan(
-        vm, new NodeFacts(layout, machine.accelerator(), machine.emulator(), digests(vm, known.orElse(Map.of()))));
+        vm,
+        new NodeFacts(
+            layout,
+            machine.accelerator(),
+            machine.emulator(),
+            digests(vm, known.orElse(Map.of()))));
   }
 
   private Map<String, String> digests(Vm vm, Map<String, String> known) {
@@ -83,8 +92,11 @@ public final class Node implements AutoCloseable {
       throw PlatterException.of(
           Code.CONFLICT,
           "the VM " + vm.name() + " exists and was made from a different description",
-          "Remove it first with 'platter rm " + vm.name() + "', or start it as it is with 'platter start "
-              + vm.name() + "'.");
+          "Remove it first with 'platter rm "
+              + vm.name()
+              + "', or start it as it is with 'platter start "
+              + vm.name()
+              + "'.");
     }
     return start(vm.namespace(), vm.name());
   }
@@ -93,7 +105,9 @@ public final class Node implements AutoCloseable {
     var record = find(namespace, name);
     if (status(record).phase() != VmStatus.Phase.STOPPED) {
       throw PlatterException.of(
-          Code.CONFLICT, "the VM " + name + " is running already", "See 'platter ps', or stop it first.");
+          Code.CONFLICT,
+          "the VM " + name + " is running already",
+          "See 'platter ps', or stop it first.");
     }
     executor(Shutdown.AT_ONCE).start(record);
     return status(record);
@@ -140,7 +154,10 @@ public final class Node implements AutoCloseable {
                   case GONE -> VmStatus.Phase.STOPPED;
                 };
     return new VmStatus(
-        record.plan(), phase, layout.consoleLog(record.directory()), layout.consoleSocket(record.plan().uuid()));
+        record.plan(),
+        phase,
+        layout.consoleLog(record.directory()),
+        layout.consoleSocket(record.plan().uuid()));
   }
 
   private VmRecord find(String namespace, String name) throws IOException {
@@ -148,7 +165,9 @@ public final class Node implements AutoCloseable {
     return record.orElseThrow(
         () ->
             PlatterException.of(
-                Code.NOT_FOUND, "there is no VM " + namespace + "/" + name, "'platter ps --all' lists the VMs."));
+                Code.NOT_FOUND,
+                "there is no VM " + namespace + "/" + name,
+                "'platter ps --all' lists the VMs."));
   }
 
   public ImageStore images() {

@@ -13,7 +13,8 @@ import java.util.Optional;
 public record NodeConfig(StateLayout layout, Optional<String> connect, Optional<String> registry) {
 
   /**
-   * Root keeps state in the system's directories, everybody else in their own (the XDG base directories).
+   * Root keeps state in the system's directories, everybody else in their own (the XDG base
+   * directories).
    *
    * @param state overrides the state directory; sockets then lie below it too
    */
@@ -29,7 +30,8 @@ public record NodeConfig(StateLayout layout, Optional<String> connect, Optional<
     var data = environment.get("XDG_STATE_HOME");
     var run = environment.get("XDG_RUNTIME_DIR");
     var stateHome = data == null || data.isEmpty() ? home.resolve(".local/state") : Path.of(data);
-    var runHome = run == null || run.isEmpty() ? stateHome.resolve("platter").resolve("run") : Path.of(run);
+    var runHome =
+        run == null || run.isEmpty() ? stateHome.resolve("platter").resolve("run") : Path.of(run);
     return new StateLayout(stateHome.resolve("platter"), runHome.resolve("platter"));
   }
 

@@ -3,7 +3,9 @@ package dev.platter.node;
 import java.time.Duration;
 import java.util.UUID;
 
-/** How a running domain is ended: the guest is asked and given time, then the domain is destroyed. */
+/**
+ * How a running domain is ended: the guest is asked and given time, then the domain is destroyed.
+ */
 public record Shutdown(Duration grace) {
   public static final Shutdown AT_ONCE = new Shutdown(Duration.ZERO);
 

@@ -23,8 +23,8 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Does and undoes single steps. A step that fails leaves nothing behind; undoing a step that was not done, or was undone
- * already, changes nothing.
+ * Does and undoes single steps. A step that fails leaves nothing behind; undoing a step that was
+ * not done, or was undone already, changes nothing.
  */
 final class StepRunner {
   private final StateLayout layout;
@@ -57,7 +57,8 @@ final class StepRunner {
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
       case Step.CreateOverlay overlay -> overlay(overlay);
       case Step.CloneDisk clone -> disks.copy(clone);
-      case Step.CreateBlank blank -> create(blank.path(), path -> SparseFile.create(path, blank.size()));
+      case Step.CreateBlank blank ->
+          create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, seed));
       case Step.StartDomain _ -> hypervisor.start(vm.domainXml(layout));
     }
@@ -110,7 +111,13 @@ final class StepRunner {
     if (size < least) {
       throw PlatterException.of(
           PlatterException.Code.INVALID,
-          "a size of " + size + " bytes would cut off the end of " + backing + ", which has " + least + " bytes",
+          "a size of "
+              + size
+              + " bytes would cut off the end of "
+              + backing
+              + ", which has "
+              + least
+              + " bytes",
           "Leave the size out, or make it larger.");
     }
     create(
@@ -140,7 +147,10 @@ final class StepRunner {
     void make(Path path) throws IOException;
   }
 
-  /** Makes a file that was not there; on failure it is not there again, unless it was somebody else's all along. */
+  /**
+   * Makes a file that was not there; on failure it is not there again, unless it was somebody
+   * else's all along.
+   */
   static void create(String path, FileMaker maker) throws IOException {
     var file = Path.of(path);
     Durable.makeDirectories(Durable.parent(file));

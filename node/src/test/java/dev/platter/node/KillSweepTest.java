@@ -25,9 +25,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A real process is killed with SIGKILL before and after every step, forwards and backwards; then the next command looks
- * at what is left. The VM runs with the right bytes, is stopped, or is gone without a trace; what was there before
- * Platter is untouched.
+ * A real process is killed with SIGKILL before and after every step, forwards and backwards; then
+ * the next command looks at what is left. The VM runs with the right bytes, is stopped, or is gone
+ * without a trace; what was there before Platter is untouched.
  */
 class KillSweepTest {
   private static final String FOREIGN_SECRET = "7a0e8e7e-1111-4222-8333-944455566677";
@@ -44,7 +44,8 @@ class KillSweepTest {
     Shell.run("qemu-io", "-f", "qcow2", "-c", "write -P 17 1M 2M", work.resolve("image.qcow2"));
     Shell.run("qemu-img", "create", "-q", "-f", "raw", work.resolve("data.raw"), "4M");
     Shell.run("qemu-io", "-f", "raw", "-c", "write -P 34 0 1M", work.resolve("data.raw"));
-    new OciLayoutWriter(work.resolve("layout")).add("t", Platform.LINUX_AMD64, "image.qcow2", work.resolve("image.qcow2"));
+    new OciLayoutWriter(work.resolve("layout"))
+        .add("t", Platform.LINUX_AMD64, "image.qcow2", work.resolve("image.qcow2"));
     foreignFile = Files.createDirectories(layout().pool("default")).resolve("somebody-elses.qcow2");
     Files.writeString(foreignFile, "not ours");
     var domain = work.resolve("foreign.xml");
@@ -56,7 +57,9 @@ class KillSweepTest {
     var secret = work.resolve("secret.xml");
     Files.writeString(
         secret,
-        "<secret ephemeral='yes' private='yes'><uuid>" + FOREIGN_SECRET + "</uuid><usage type='ceph'><name>foreign</name></usage></secret>");
+        "<secret ephemeral='yes' private='yes'><uuid>"
+            + FOREIGN_SECRET
+            + "</uuid><usage type='ceph'><name>foreign</name></usage></secret>");
     virsh("secret-define", secret);
   }
 
@@ -67,7 +70,8 @@ class KillSweepTest {
   }
 
   private static String virsh(Object... arguments) {
-    return Shell.run(Stream.concat(Stream.of("virsh", "-c", LIBVIRT.uri()), Stream.of(arguments)).toArray());
+    return Shell.run(
+        Stream.concat(Stream.of("virsh", "-c", LIBVIRT.uri()), Stream.of(arguments)).toArray());
   }
 
   private static StateLayout layout() {
@@ -113,7 +117,8 @@ class KillSweepTest {
 
   @TestFactory
   Stream<DynamicTest> killedWhileAVmIsMade() throws IOException {
-    return moments("before", "after").map(moment -> DynamicTest.dynamicTest(moment, () -> whileMade(moment)));
+    return moments("before", "after")
+        .map(moment -> DynamicTest.dynamicTest(moment, () -> whileMade(moment)));
   }
 
   @TestFactory
@@ -130,7 +135,8 @@ class KillSweepTest {
 
   private static Stream<String> moments(String... phases) throws IOException {
     var count = steps();
-    return Stream.of(phases).flatMap(phase -> IntStream.range(0, count).mapToObj(i -> phase + ":" + i));
+    return Stream.of(phases)
+        .flatMap(phase -> IntStream.range(0, count).mapToObj(i -> phase + ":" + i));
   }
 
   private static void whileMade(String moment) throws Exception {
@@ -190,16 +196,46 @@ class KillSweepTest {
   }
 
   private static void assertRunsWithTheRightBytes(Node node) throws IOException {
-    assertThat(node.list()).singleElement().extracting(VmStatus::phase).isEqualTo(VmStatus.Phase.RUNNING);
+    assertThat(node.list())
+        .singleElement()
+        .extracting(VmStatus::phase)
+        .isEqualTo(VmStatus.Phase.RUNNING);
     assertThat(virsh("domstate", vm(work).uuid())).contains("running");
     assertSameBytes(disk("root", "qcow2"), "qcow2");
-    Shell.run("qemu-img", "compare", "-U", "-f", "raw", "-F", "qcow2", work.resolve("data.raw"), disk("cow", "qcow2"));
-    Shell.run("qemu-img", "compare", "-U", "-f", "qcow2", "-F", "raw", work.resolve("image.qcow2"), disk("clone", "raw"));
+    Shell.run(
+        "qemu-img",
+        "compare",
+        "-U",
+        "-f",
+        "raw",
+        "-F",
+        "qcow2",
+        work.resolve("data.raw"),
+        disk("cow", "qcow2"));
+    Shell.run(
+        "qemu-img",
+        "compare",
+        "-U",
+        "-f",
+        "qcow2",
+        "-F",
+        "raw",
+        work.resolve("image.qcow2"),
+        disk("clone", "raw"));
     assertThat(disk("blank", "raw")).hasSize(1 << 20);
   }
 
   private static void assertSameBytes(Path disk, String format) {
-    Shell.run("qemu-img", "compare", "-U", "-f", "qcow2", "-F", format, work.resolve("image.qcow2"), disk);
+    Shell.run(
+        "qemu-img",
+        "compare",
+        "-U",
+        "-f",
+        "qcow2",
+        "-F",
+        format,
+        work.resolve("image.qcow2"),
+        disk);
   }
 
   private static List<String> leases() throws IOException {
@@ -222,7 +258,8 @@ class KillSweepTest {
     assertThat(names(layout().run().resolve("vms"))).isEmpty();
     assertThat(names(layout().spool())).isEmpty();
     assertThat(virsh("list", "--all", "--uuid").strip()).isEqualTo(foreignDomain);
-    assertThat(virsh("secret-list").lines().filter(line -> line.contains("-")).count()).isEqualTo(2);
+    assertThat(virsh("secret-list").lines().filter(line -> line.contains("-")).count())
+        .isEqualTo(2);
   }
 
   private static void assertForeignersAreUntouched() throws IOException {

@@ -1,7 +1,7 @@
 package dev.platter.node;
 
-import dev.platter.plan.Step;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -38,7 +38,8 @@ final class KilledProcess {
       throw new AssertionError(command + " killed at " + moment + " did not end");
     }
     if (process.exitValue() != 0 && process.exitValue() != SIGKILL_STATUS) {
-      throw new AssertionError(command + " at " + moment + " ended with status " + process.exitValue());
+      throw new AssertionError(
+          command + " at " + moment + " ended with status " + process.exitValue());
     }
     return process.exitValue() == SIGKILL_STATUS;
   }
@@ -47,7 +48,9 @@ final class KilledProcess {
     var work = Path.of(args[2]);
     var config =
         new NodeConfig(
-            new StateLayout(work.resolve("state"), work.resolve("run")), Optional.of(args[3]), Optional.empty());
+            new StateLayout(work.resolve("state"), work.resolve("run")),
+            Optional.of(args[3]),
+            Optional.empty());
     var vm = KillSweepTest.vm(work);
     try (var planning = LocalNode.open(config, Progress.NONE)) {
       var steps = planning.plan(vm).plan().steps();
@@ -65,7 +68,9 @@ final class KilledProcess {
     private void at(String phase, Step step) {
       if (moment.equals(phase + ":" + steps.indexOf(step))) {
         try {
-          new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start().waitFor();
+          new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid()))
+              .start()
+              .waitFor();
           Thread.sleep(10_000);
         } catch (IOException | InterruptedException e) {
           throw new IllegalStateException(e);

@@ -59,7 +59,9 @@ class LeasesTest {
     assertThatThrownBy(() -> leases().take("default_b", "file:" + link, Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
     assertThatThrownBy(
-            () -> leases().take("default_b", "file:" + directory + "/./disk.raw", Access.WRITE_EXCLUSIVE))
+            () ->
+                leases()
+                    .take("default_b", "file:" + directory + "/./disk.raw", Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
   }
 
@@ -77,6 +79,8 @@ class LeasesTest {
     leases().take("default_a", source, Access.WRITE_EXCLUSIVE);
     vms.remove("default_a");
     leases().take("default_b", source, Access.WRITE_EXCLUSIVE);
-    assertThat(leases().list().getFirst().holders()).extracting(Leases.Holder::vm).containsExactly("default_b");
+    assertThat(leases().list().getFirst().holders())
+        .extracting(Leases.Holder::vm)
+        .containsExactly("default_b");
   }
 }

@@ -3,11 +3,25 @@ package dev.platter.image.raw;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** A blank raw disk: a file of a size with nothing in it. */
+/** Files with holes. */
 public final class SparseFile {
   private SparseFile() {}
 
-  /** Makes and syncs the file; fails if the name exists. The size is taken as it is. */
+  /** Bytes of the file that are not a hole, as the file system tells it. */
+  public static long allocated(Path path) throws IOException {
+    long bytes = 0;
+    try (NativeFile file = NativeFile.open(path)) {
+      long data = file.nextData(0);
+      while (data >= 0) {
+        long hole = file.nextHole(data);
+        bytes += hole - data;
+        data = file.nextData(hole);
+      }
+    }
+    return bytes;
+  }
+
+  /** A blank raw disk, synced; fails if the name exists. The size is taken as it is. */
   public static void create(Path path, long size) throws IOException {
     if (size < 0) {
       throw new IllegalArgumentException("negative size");

@@ -86,7 +86,7 @@ public final class KvmProbe {
 
   /** Whether QEMU with this accelerator runs the ROM to its end in time. */
   boolean runs(String accelerator) throws IOException {
-    Path rom = Files.createTempFile(memo.toAbsolutePath().getParent(), "probe", ".rom");
+    Path rom = Files.createTempFile("platter-probe", ".rom");
     try {
       Files.write(rom, rom());
       return exitStatus(accelerator, rom) == EXIT_STATUS;
@@ -162,8 +162,13 @@ public final class KvmProbe {
     }
   }
 
+  /** Where there is no state directory yet, asking must not make one. */
   private void remember(String answer) throws IOException {
-    Path fresh = Files.createTempFile(memo.toAbsolutePath().getParent(), "kvm", ".new");
+    Path directory = memo.toAbsolutePath().getParent();
+    if (directory == null || !Files.isDirectory(directory)) {
+      return;
+    }
+    Path fresh = Files.createTempFile(directory, "kvm", ".new");
     // No fsync: what a crash loses is asked again.
     Files.write(fresh, answer.getBytes(UTF_8));
     Files.move(fresh, memo, StandardCopyOption.ATOMIC_MOVE);
