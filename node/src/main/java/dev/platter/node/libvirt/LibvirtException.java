@@ -5,7 +5,6 @@ package dev.platter.node.libvirt;
  * (virErrorNumber, virErrorDomain), so that an error can be looked up in libvirt's documentation.
  */
 public final class LibvirtException extends RuntimeException {
-  static final int XML_ERROR = 27;
   static final int NO_DOMAIN = 42;
   static final int NO_STORAGE_POOL = 49;
   static final int NO_SECRET = 66;

@@ -32,13 +32,18 @@ import org.jspecify.annotations.Nullable;
  * of those unmounted), which works where those mounts are shared, as systemd and kubelet make them.
  * For other users it is a session-mode libvirtd with its XDG directories moved.
  *
+ * <p>The first domain ever waits some seconds while libvirt asks QEMU what it can do; the answers
+ * are kept in the state directory.
+ *
+ * <p>QEMU's parent is process 1, and libvirt's destroy waits until that has reaped it: in a
+ * container, process 1 must be one that reaps.
+ *
  * <p>Left out: QEMU under a user of its own (it runs as ours), and limits on the logs of single
  * domains, which libvirt writes below the state directory.
  */
 public final class PrivateLibvirt {
   private static final Duration IDLE = Duration.ofSeconds(30);
 
-  /** The first start on a machine asks QEMU for its capabilities, which takes 8 s unloaded. */
   private static final Duration START_LIMIT = Duration.ofSeconds(60);
 
   private static final Duration STOP_LIMIT = Duration.ofSeconds(15);
@@ -137,12 +142,21 @@ public final class PrivateLibvirt {
   Optional<ProcessHandle> process() throws IOException {
     try {
       long pid = Long.parseLong(Files.readString(files.pid()).strip());
-      byte[] commandLine = Files.readAllBytes(Path.of("/proc", Long.toString(pid), "cmdline"));
-      List<String> arguments = Arrays.asList(new String(commandLine, UTF_8).split("\0"));
-      boolean ours = arguments.contains(files.libvirtdConf().toString());
-      return ours ? ProcessHandle.of(pid) : Optional.empty();
+      return arguments(pid).contains(files.libvirtdConf().toString())
+          ? ProcessHandle.of(pid)
+          : Optional.empty();
     } catch (NoSuchFileException | NumberFormatException e) {
       return Optional.empty();
+    }
+  }
+
+  /** Empty if the process has ended. */
+  private static List<String> arguments(long pid) {
+    try {
+      byte[] line = Files.readAllBytes(Path.of("/proc", Long.toString(pid), "cmdline"));
+      return Arrays.asList(new String(line, UTF_8).split("\0"));
+    } catch (IOException e) {
+      return List.of();
     }
   }
 
