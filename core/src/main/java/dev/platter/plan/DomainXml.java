@@ -233,8 +233,9 @@ final class DomainXml {
   }
 
   /**
-   * libvirt 9.0 cannot forward ports of a user-mode network, so QEMU is told directly. QEMU places this device before
-   * those of libvirt, which takes slots from the low end: it needs an address out of their way.
+   * libvirt 9.0 cannot forward ports of a user-mode network, so QEMU is told directly. QEMU places
+   * this device before those of libvirt, which takes slots from the low end: it needs an address
+   * out of their way.
    */
   private void network() {
     var forwards = new StringBuilder("user,id=net0");
@@ -255,7 +256,8 @@ final class DomainXml {
                   "-netdev",
                   forwards.toString(),
                   "-device",
-                  "virtio-net-pci,netdev=net0,bus=pcie.0,addr=0x10,romfile=,mac=" + mac(vm.uuid()))) {
+                  "virtio-net-pci,netdev=net0,bus=pcie.0,addr=0x10,romfile=,mac="
+                      + mac(vm.uuid()))) {
             xml.empty("qemu:arg", "value", argument);
           }
         });

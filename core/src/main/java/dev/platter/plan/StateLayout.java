@@ -63,7 +63,9 @@ public record StateLayout(Path state, Path run) {
     return vms().resolve(namespace + "_" + name);
   }
 
-  /** Lock files are empty and stay: deleting one while somebody waits for it would break the lock. */
+  /**
+   * Lock files are empty and stay: deleting one while somebody waits for it would break the lock.
+   */
   public Path vmLock(String namespace, String name) {
     return run.resolve("locks").resolve(namespace + "_" + name);
   }

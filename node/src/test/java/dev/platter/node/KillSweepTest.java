@@ -9,6 +9,7 @@ import dev.platter.lab.Shell;
 import dev.platter.model.Vm;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +19,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
@@ -48,12 +50,6 @@ class KillSweepTest {
         .add("t", Platform.LINUX_AMD64, "image.qcow2", work.resolve("image.qcow2"));
     foreignFile = Files.createDirectories(layout().pool("default")).resolve("somebody-elses.qcow2");
     Files.writeString(foreignFile, "not ours");
-    var domain = work.resolve("foreign.xml");
-    Files.writeString(
-        domain,
-        "<domain type='qemu'><name>foreign</name><memory unit='MiB'>16</memory><os><type>hvm</type></os></domain>");
-    virsh("create", domain, "--paused");
-    foreignDomain = virsh("domuuid", "foreign").strip();
     var secret = work.resolve("secret.xml");
     Files.writeString(
         secret,
@@ -63,9 +59,19 @@ class KillSweepTest {
     virsh("secret-define", secret);
   }
 
+  /** The extension ends all domains after each test. */
+  @BeforeEach
+  void startForeignDomain() throws IOException {
+    var domain = work.resolve("foreign.xml");
+    Files.writeString(
+        domain,
+        "<domain type='qemu'><name>foreign</name><memory unit='MiB'>16</memory><os><type>hvm</type></os></domain>");
+    virsh("create", domain, "--paused");
+    foreignDomain = virsh("domuuid", "foreign").strip();
+  }
+
   @AfterAll
-  static void endForeigners() {
-    virsh("destroy", "foreign");
+  static void removeForeignSecret() {
     virsh("secret-undefine", FOREIGN_SECRET);
   }
 
@@ -104,15 +110,15 @@ class KillSweepTest {
         new NodeConfig(layout(), Optional.of(LIBVIRT.uri()), Optional.empty()), Progress.NONE);
   }
 
-  private static int steps() throws IOException {
+  private static List<Step> steps() throws IOException {
     try (var node = node()) {
-      return node.plan(vm(work)).plan().steps().size();
+      return node.plan(vm(work)).plan().steps();
     }
   }
 
   @Test
   void thePlanIsLongEnoughToMeanSomething() throws IOException {
-    assertThat(steps()).isGreaterThanOrEqualTo(8);
+    assertThat(steps()).hasSizeGreaterThanOrEqualTo(8);
   }
 
   @TestFactory
@@ -123,7 +129,7 @@ class KillSweepTest {
 
   @TestFactory
   Stream<DynamicTest> killedWhileAVmIsStopped() throws IOException {
-    return moments("beforeUndo", "afterUndo")
+    return moments(Step.Life.RUN, "beforeUndo", "afterUndo")
         .map(moment -> DynamicTest.dynamicTest(moment, () -> whileStopped(moment)));
   }
 
@@ -134,9 +140,17 @@ class KillSweepTest {
   }
 
   private static Stream<String> moments(String... phases) throws IOException {
-    var count = steps();
+    return Stream.concat(moments(Step.Life.RUN, phases), moments(Step.Life.VM, phases));
+  }
+
+  private static Stream<String> moments(Step.Life life, String... phases) throws IOException {
+    var steps = steps();
     return Stream.of(phases)
-        .flatMap(phase -> IntStream.range(0, count).mapToObj(i -> phase + ":" + i));
+        .flatMap(
+            phase ->
+                IntStream.range(0, steps.size())
+                    .filter(i -> steps.get(i).life() == life)
+                    .mapToObj(i -> phase + ":" + i));
   }
 
   private static void whileMade(String moment) throws Exception {

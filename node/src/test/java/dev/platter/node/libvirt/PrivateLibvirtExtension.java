@@ -23,7 +23,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * domains and checks that no process, mount or file is left. Capabilities of QEMU are probed once
  * for all (seconds) and copied into each.
  */
-final class PrivateLibvirtExtension
+public final class PrivateLibvirtExtension
     implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AfterEachCallback {
   private static final Path CACHE = Path.of("target", "libvirt-cache").toAbsolutePath();
 
@@ -32,7 +32,7 @@ final class PrivateLibvirtExtension
   private Path directory;
   private PrivateLibvirt libvirt;
 
-  PrivateLibvirtExtension() {
+  public PrivateLibvirtExtension() {
     this(Duration.ofSeconds(30));
   }
 
@@ -67,7 +67,7 @@ final class PrivateLibvirtExtension
     return LibvirtdFiles.of(state(), run());
   }
 
-  String uri() {
+  public String uri() {
     try {
       return libvirt.ensureRunning();
     } catch (IOException e) {

@@ -1,0 +1,99 @@
+package dev.platter.node;
+
+import dev.platter.dialect.Manifests;
+import dev.platter.image.oci.OciLayoutWriter;
+import dev.platter.image.oci.Platform;
+import dev.platter.lab.Console;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A node with real libvirt and QEMU in a directory of its own, and what a user would do with it.
+ */
+final class GuestNode implements AutoCloseable {
+  static final Duration BOOT = Duration.ofMinutes(4);
+
+  private final Path work;
+  private final Node node;
+  private final Map<String, SocketChannel> keyboards = new HashMap<>();
+
+  GuestNode(Path work, String uri) {
+    this.work = work;
+    this.node =
+        LocalNode.open(new NodeConfig(layout(), Optional.of(uri), Optional.empty()), Progress.NONE);
+  }
+
+  StateLayout layout() {
+    return new StateLayout(work.resolve("state"), work.resolve("run"));
+  }
+
+  Node node() {
+    return node;
+  }
+
+  /** Pushes a disk as a container image and returns the reference to it. */
+  String push(String tag, Path disk) throws IOException {
+    var layout = work.resolve("layout");
+    new OciLayoutWriter(layout).add(tag, Platform.LINUX_AMD64, disk.getFileName().toString(), disk);
+    return "oci:" + layout + ":" + tag;
+  }
+
+  VmStatus run(String yaml) throws IOException {
+    return node.run(Manifests.read("vm.yaml", yaml).getFirst());
+  }
+
+  Console console(VmStatus vm) {
+    return Console.at(vm.consoleLog(), () -> running(vm));
+  }
+
+  private boolean running(VmStatus vm) {
+    try {
+      return node.status(vm.namespace(), vm.name()).phase() != VmStatus.Phase.STOPPED;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Types a line on the console. The connection stays open: the guest takes sixteen bytes at a time, and what it has not
+   * taken is lost when the connection ends.
+   */
+  void type(VmStatus vm, String line) throws IOException {
+    var keyboard = keyboards.get(vm.name());
+    if (keyboard == null) {
+      keyboard = SocketChannel.open(StandardProtocolFamily.UNIX);
+      keyboard.connect(UnixDomainSocketAddress.of(vm.consoleSocket()));
+      keyboards.put(vm.name(), keyboard);
+    }
+    keyboard.write(ByteBuffer.wrap((line + "\n").getBytes(StandardCharsets.UTF_8)));
+  }
+
+  /** Lets go of the console, which ends with the VM. */
+  void hangUp(VmStatus vm) throws IOException {
+    var keyboard = keyboards.remove(vm.name());
+    if (keyboard != null) {
+      keyboard.close();
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    for (var keyboard : keyboards.values()) {
+      keyboard.close();
+    }
+    for (var vm : node.list()) {
+      node.remove(vm.namespace(), vm.name(), true);
+    }
+    node.close();
+  }
+}
