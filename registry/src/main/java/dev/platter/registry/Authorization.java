@@ -94,18 +94,7 @@ final class Authorization {
   }
 
   private URI tokenUri(URI from, Challenge challenge) throws RegistryException {
-    URI realm;
-    try {
-      realm = URI.create(challenge.parameter("realm"));
-    } catch (IllegalArgumentException e) {
-      throw new RegistryException(
-          PROTOCOL, Transport.show(from) + " names a token server that is no URL");
-    }
-    Transport.requireSafe(realm);
-    if (Transport.scheme(from).equals("https") && !Transport.scheme(realm).equals("https")) {
-      throw new RegistryException(
-          PROTOCOL, Transport.show(from) + " wants a password sent over http, which is refused");
-    }
+    URI realm = Transport.next(from, challenge.parameter("realm"));
     String query = "scope=" + encode("repository:" + image.repository() + ":pull");
     if (!challenge.parameter("service").isEmpty()) {
       query = "service=" + encode(challenge.parameter("service")) + "&" + query;

@@ -62,7 +62,7 @@ final class Transport {
         return response;
       }
       response.body().close();
-      URI next = redirect(uri, response.headers().firstValue("Location").orElse(""));
+      URI next = next(uri, response.headers().firstValue("Location").orElse(""));
       if (!sameOrigin(uri, next)) {
         credentials = null;
       }
@@ -164,26 +164,27 @@ final class Transport {
     return message == null ? e.getClass().getSimpleName() : message;
   }
 
-  static URI redirect(URI from, String location) throws RegistryException {
+  /** Where an answer of {@code from} may lead: never from https back to http. */
+  static URI next(URI from, String location) throws RegistryException {
+    if (location.isBlank()) {
+      throw new RegistryException(PROTOCOL, show(from) + " leads on without saying where");
+    }
     URI next;
     try {
       next = from.resolve(location.strip());
     } catch (IllegalArgumentException e) {
-      throw new RegistryException(PROTOCOL, show(from) + " redirects to something that is no URL");
-    }
-    if (location.isBlank()) {
-      throw new RegistryException(PROTOCOL, show(from) + " redirects without saying where");
+      throw new RegistryException(PROTOCOL, show(from) + " leads to something that is no URL");
     }
     requireSafe(next);
     if (scheme(from).equals("https") && !scheme(next).equals("https")) {
       throw new RegistryException(
-          PROTOCOL, show(from) + " redirects from https to http, which is refused");
+          PROTOCOL, show(from) + " leads from https to http, which is refused");
     }
     return next;
   }
 
   /** Refuses all but https, and http to this machine. */
-  static void requireSafe(URI uri) throws RegistryException {
+  private static void requireSafe(URI uri) throws RegistryException {
     boolean safe =
         uri.getHost() != null
             && uri.getRawUserInfo() == null

@@ -8,7 +8,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The rules of redirects; that they are applied is shown with a server elsewhere. */
+/**
+ * Where a redirect or a token server may be; that they are applied is shown with a server
+ * elsewhere.
+ */
 class TransportTest {
   @ParameterizedTest
   @CsvSource({
@@ -17,8 +20,8 @@ class TransportTest {
     "http://127.0.0.1:5000/v2/a, http://localhost:6000/b, http://localhost:6000/b",
     "http://127.0.0.1:5000/v2/a, https://cdn.io/b, https://cdn.io/b",
   })
-  void harmlessRedirectsAreFollowed(URI from, String location, URI to) throws Exception {
-    assertThat(Transport.redirect(from, location)).isEqualTo(to);
+  void harmlessWaysAreFollowed(URI from, String location, URI to) throws Exception {
+    assertThat(Transport.next(from, location)).isEqualTo(to);
   }
 
   @ParameterizedTest
@@ -34,8 +37,8 @@ class TransportTest {
         "http://[bad",
         "jar:https://r.io/b"
       })
-  void dangerousRedirectsAreRefused(String location) {
-    assertThatThrownBy(() -> Transport.redirect(URI.create("https://r.io/v2/a"), location))
+  void dangerousWaysAreRefused(String location) {
+    assertThatThrownBy(() -> Transport.next(URI.create("https://r.io/v2/a"), location))
         .isInstanceOfSatisfying(
             RegistryException.class,
             e -> assertThat(e.kind()).isEqualTo(RegistryException.Kind.PROTOCOL));

@@ -75,12 +75,6 @@ public final class VerifyingInputStream extends InputStream {
     }
   }
 
-  /** Never 0 before the end: the JDK's gzip reader takes 0 as "no further member". */
-  @Override
-  public int available() {
-    return (int) Math.min(Integer.MAX_VALUE, expected.size() - count);
-  }
-
   @Override
   public void close() throws IOException {
     in.close();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.github.luben.zstd.Zstd;
 import dev.platter.image.BadImageException;
+import dev.platter.image.ForeignTool;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -63,11 +64,7 @@ class DiskImageTest {
     ExtractedDisk extracted =
         extract(new MemoryImage().gzipLayer(MemoryImage.tarWith("disk/x", disk)));
     assertThat(extracted.file()).hasBinaryContent(disk);
-    long blocks = ((Number) Files.getAttribute(extracted.file(), "unix:nlink")).longValue();
-    assertThat(blocks).isOne();
-    Process du = new ProcessBuilder("du", "-k", extracted.file().toString()).start();
-    String kib =
-        new String(du.getInputStream().readAllBytes(), StandardCharsets.UTF_8).split("\t")[0];
+    String kib = ForeignTool.run(spool, "du", "-k", extracted.file().toString()).split("\t")[0];
     assertThat(Integer.parseInt(kib)).isLessThanOrEqualTo(128);
   }
 
@@ -107,13 +104,16 @@ class DiskImageTest {
 
   @Test
   void theLastEntryOfANameInALayerCounts() throws IOException {
+    byte[] first = new byte[300_000];
+    Arrays.fill(first, (byte) 1);
+    byte[] last = new byte[200_000]; // holes, which must not show what was there before
     byte[] tar =
         MemoryImage.tar(
             writer -> {
-              writer.file("disk/x", 0644, 90_000, new ByteArrayInputStream(new byte[90_000]));
-              writer.file("disk/x", 0644, DISK.length, new ByteArrayInputStream(DISK));
+              writer.file("disk/x", 0644, first.length, new ByteArrayInputStream(first));
+              writer.file("disk/x", 0644, last.length, new ByteArrayInputStream(last));
             });
-    assertThat(extract(new MemoryImage().plainLayer(tar)).file()).hasBinaryContent(DISK);
+    assertThat(extract(new MemoryImage().plainLayer(tar)).file()).hasBinaryContent(last);
   }
 
   @ParameterizedTest
