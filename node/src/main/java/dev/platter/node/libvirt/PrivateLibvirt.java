@@ -129,7 +129,8 @@ public final class PrivateLibvirt {
         return;
       }
       ours.get().destroy();
-      while (process().isPresent()) {
+      // The process, not its pid file: libvirtd removes the file before it ends.
+      while (isOurs(ours.get().pid())) {
         if (deadline.passed()) {
           throw failure("(pid " + ours.get().pid() + ") does not stop");
         }
@@ -142,21 +143,19 @@ public final class PrivateLibvirt {
   Optional<ProcessHandle> process() throws IOException {
     try {
       long pid = Long.parseLong(Files.readString(files.pid()).strip());
-      return arguments(pid).contains(files.libvirtdConf().toString())
-          ? ProcessHandle.of(pid)
-          : Optional.empty();
+      return isOurs(pid) ? ProcessHandle.of(pid) : Optional.empty();
     } catch (NoSuchFileException | NumberFormatException e) {
       return Optional.empty();
     }
   }
 
-  /** Empty if the process has ended. */
-  private static List<String> arguments(long pid) {
+  private boolean isOurs(long pid) {
     try {
       byte[] line = Files.readAllBytes(Path.of("/proc", Long.toString(pid), "cmdline"));
-      return Arrays.asList(new String(line, UTF_8).split("\0"));
+      List<String> arguments = Arrays.asList(new String(line, UTF_8).split("\0"));
+      return arguments.contains(files.libvirtdConf().toString());
     } catch (IOException e) {
-      return List.of();
+      return false; // it has ended
     }
   }
 

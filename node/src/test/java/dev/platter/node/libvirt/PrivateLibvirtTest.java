@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -38,14 +39,14 @@ class PrivateLibvirtTest {
       libvirt.createXml(tinyDomain("survivor", uuid)).close();
     }
     ProcessHandle killed = node.libvirt().process().orElseThrow();
-    ProcessHandle qemu = qemu("survivor");
+    ProcessHandle qemu = qemu(uuid);
     killed.destroyForcibly();
     killed.onExit().join();
     assertThat(qemu.isAlive()).isTrue();
 
     assertThat(node.virsh("domstate", "survivor")).isEqualTo("running");
     assertThat(node.libvirt().process().orElseThrow().pid()).isNotEqualTo(killed.pid());
-    assertThat(qemu("survivor").pid()).isEqualTo(qemu.pid());
+    assertThat(qemu(uuid).pid()).isEqualTo(qemu.pid());
     try (Libvirt libvirt = Libvirt.open(node.uri());
         Domain domain = libvirt.domain(uuid).orElseThrow()) {
       domain.destroy();
@@ -54,11 +55,24 @@ class PrivateLibvirtTest {
   }
 
   @Test
-  void stoppedLibvirtdLeavesItsDomainRunningAndTheNextOneKnowsIt() throws Exception {
+  void connectionToAKilledLibvirtdFailsAndKnowsThatItIsDead() throws Exception {
     try (Libvirt libvirt = Libvirt.open(node.uri())) {
-      libvirt.createXml(tinyDomain("stays", UUID.randomUUID())).close();
+      assertThat(libvirt.isAlive()).isTrue();
+      ProcessHandle libvirtd = node.libvirt().process().orElseThrow();
+      libvirtd.destroyForcibly();
+      libvirtd.onExit().join();
+      assertThatThrownBy(libvirt::version).isInstanceOf(LibvirtException.class);
+      assertThat(libvirt.isAlive()).isFalse();
     }
-    ProcessHandle qemu = qemu("stays");
+  }
+
+  @Test
+  void stoppedLibvirtdLeavesItsDomainRunningAndTheNextOneKnowsIt() throws Exception {
+    UUID uuid = UUID.randomUUID();
+    try (Libvirt libvirt = Libvirt.open(node.uri())) {
+      libvirt.createXml(tinyDomain("stays", uuid)).close();
+    }
+    ProcessHandle qemu = qemu(uuid);
     node.libvirt().stop();
     assertThat(processesOf(node.state())).isEmpty();
     assertThat(qemu.isAlive()).isTrue();
@@ -105,20 +119,43 @@ class PrivateLibvirtTest {
   }
 
   @Test
-  void manyProcessesAndThreadsAtOnceStartOne() throws Exception {
+  void manyProcessesAtOnceStartOne() throws Exception {
     List<String> child = Child.command(classPath(), node.state(), node.run(), 30);
-    List<Callable<String>> starters = new ArrayList<>();
-    for (int i = 0; i < 2; i++) {
-      starters.add(() -> Tool.run(child).expect().strip());
-      starters.add(() -> new PrivateLibvirt(node.state(), node.run()).ensureRunning());
-    }
+    startTogether(() -> Tool.run(child).expect().strip());
+  }
+
+  @Test
+  void processWaitsForAnotherThatIsStartingLibvirtd() throws Exception {
+    node.files().prepareRun();
+    List<String> child = Child.command(classPath(), node.state(), node.run(), 30);
     try (ExecutorService threads = Executors.newCachedThreadPool()) {
-      for (Future<String> uri : threads.invokeAll(starters)) {
+      Future<Tool> waiting;
+      try (StartLock _ =
+          StartLock.acquire(node.files().lock(), Deadline.in(Duration.ofSeconds(10)))) {
+        waiting = threads.submit(() -> Tool.run(child));
+        Thread.sleep(Duration.ofSeconds(3));
+        assertThat(processesOf(node.files().libvirtdConf())).isEmpty();
+        assertThat(waiting.isDone()).isFalse();
+      }
+      assertThat(waiting.get().expect().strip()).isEqualTo(node.files().uri());
+    }
+  }
+
+  @Test
+  void manyThreadsAtOnceStartOne() throws Exception {
+    startTogether(() -> new PrivateLibvirt(node.state(), node.run()).ensureRunning());
+  }
+
+  private void startTogether(Callable<String> starter) throws Exception {
+    try (ExecutorService threads = Executors.newCachedThreadPool()) {
+      for (Future<String> uri : threads.invokeAll(Collections.nCopies(4, starter))) {
         assertThat(uri.get()).isEqualTo(node.files().uri());
       }
     }
     assertThat(processesOf(node.files().libvirtdConf())).hasSize(1);
-    assertThat(node.files().log().resolveSibling("libvirtd.log.1")).doesNotExist();
+    assertThat(node.files().log().resolveSibling("libvirtd.log.1"))
+        .as("the log of an earlier start")
+        .doesNotExist();
   }
 
   @Test
@@ -202,7 +239,10 @@ class PrivateLibvirtTest {
         Files.readString(
             Path.of("/proc/" + node.libvirt().process().orElseThrow().pid() + "/mountinfo"));
     assertThat(inside).contains(" /var/lib/libvirt ");
-    assertThat(outside).contains("shared:").doesNotContain("libvirt").doesNotContain("/etc/passwd");
+    assertThat(outside)
+        .contains("shared:")
+        .doesNotContain("/libvirt ")
+        .doesNotContain("/etc/passwd");
   }
 
   @Test
@@ -262,9 +302,9 @@ class PrivateLibvirtTest {
     }
   }
 
-  private static ProcessHandle qemu(String name) {
+  private static ProcessHandle qemu(UUID uuid) {
     return ProcessHandle.allProcesses()
-        .filter(p -> commandLine(p).contains("\0guest=" + name + ","))
+        .filter(p -> commandLine(p).contains("\0" + uuid + "\0"))
         .findAny()
         .orElseThrow();
   }
