@@ -18,7 +18,7 @@ final class CompressedBudget {
     this.left = fileSize;
   }
 
-  void spend(long bound, long at) throws BadImageException {
+  void spend(int bound, long at) throws BadImageException {
     left -= Math.max(shortest, bound - 511);
     if (left < 0) {
       throw Refused.at(at, "compressed clusters claim more bytes than the file has");

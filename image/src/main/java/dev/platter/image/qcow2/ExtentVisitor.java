@@ -10,6 +10,9 @@ interface ExtentVisitor {
   /** Lies in the file as it is; what is past the end of the file reads as zeros. */
   void data(long guest, long host, long length) throws IOException;
 
-  /** One whole cluster that starts at {@code guest}, packed into at most {@code length} bytes. */
+  /**
+   * One whole cluster that starts at {@code guest}, packed into at most {@code length} bytes of
+   * which some may be past the end of the file.
+   */
   void compressed(long guest, long host, int length) throws IOException;
 }

@@ -70,7 +70,7 @@ final class ExtentWalk {
     format.check(entry, bitmap, at);
     if (L2Entry.isCompressed(entry)) {
       flush(visitor);
-      visitor.compressed(start, format.compressedHost(entry), format.compressedLength(entry));
+      visitor.compressed(start, format.compressedHost(entry), format.compressedBound(entry));
       return;
     }
     long host = L2Entry.host(entry);

@@ -43,16 +43,10 @@ final class L2Entry {
     return entry & ((1L << lengthShift) - 1);
   }
 
-  /** How many bytes to read, cut at the end of the file. */
-  int compressedLength(long entry) {
-    long host = compressedHost(entry);
-    return (int) Math.min(compressedBound(entry), fileSize - host);
-  }
-
-  /** How many bytes the entry says the stream has at most. */
-  long compressedBound(long entry) {
-    long sectors = ((entry & (COMPRESSED - 1)) >>> lengthShift) + 1;
-    return sectors * 512 - (compressedHost(entry) & 511);
+  /** How many bytes the entry says the stream has at most; no more than two clusters. */
+  int compressedBound(long entry) {
+    int sectors = (int) ((entry & (COMPRESSED - 1)) >>> lengthShift) + 1;
+    return sectors * 512 - (int) (compressedHost(entry) & 511);
   }
 
   /** Which subclusters of a standard cluster are read from the file; all others read as zeros. */

@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.Path;
@@ -55,7 +56,7 @@ public final class Qcow2Overlay {
 
     private static byte[] encode(String what, String text, int max) {
       try {
-        ByteBuffer bytes = UTF_8.newEncoder().encode(java.nio.CharBuffer.wrap(text));
+        ByteBuffer bytes = UTF_8.newEncoder().encode(CharBuffer.wrap(text));
         if (bytes.remaining() == 0 || bytes.remaining() > max || text.indexOf('\0') >= 0) {
           throw new IllegalArgumentException(
               "%s of %d bytes: it must have 1 to %d and no NUL"

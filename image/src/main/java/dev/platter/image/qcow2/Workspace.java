@@ -44,7 +44,8 @@ final class Workspace implements AutoCloseable {
       packed = in;
     }
     in.clear().limit(length);
-    tables.file.readFully(in, host);
+    // Zeros past the end, as QEMU has it, or else we would take streams that it does not.
+    readPadded(in, host);
     unpackedHost = -1;
     if (!decompressor.fill(in.flip(), out.clear())) {
       throw Refused.at(

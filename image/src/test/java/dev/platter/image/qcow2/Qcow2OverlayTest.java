@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -77,8 +78,8 @@ class Qcow2OverlayTest {
     Path flat = dir.resolve("flat.raw");
     Qemu.img("convert", "-f", "qcow2", "-O", "raw", overlay, flat);
     byte[] seen = Files.readAllBytes(flat);
-    byte[] expected = java.util.Arrays.copyOf(Files.readAllBytes(base), 8 << 20);
-    assertThat(java.util.Arrays.equals(seen, expected)).isTrue();
+    byte[] expected = Arrays.copyOf(Files.readAllBytes(base), 8 << 20);
+    assertThat(Arrays.equals(seen, expected)).isTrue();
     Qemu.img("compare", "-f", "qcow2", "-F", "raw", overlay, base);
     Qemu.io(overlay, "qcow2", "read -P 0 3M 5M");
   }

@@ -5,6 +5,8 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.platter.image.BadImageException;
+import dev.platter.image.testing.Digest;
 import dev.platter.image.testing.MixedBytes;
 import dev.platter.image.testing.Qemu;
 import java.io.IOException;
@@ -13,7 +15,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -208,6 +213,41 @@ class Qcow2ReaderTest {
         FileChannel out = FileChannel.open(raw, WRITE)) {
       assertThatThrownBy(() -> reader.copyTo(out, done -> {}))
           .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void damageFoundWhileCopyingIsReported() throws IOException {
+    Qemu.img("create", "-f", "qcow2", image, "64M");
+    Qemu.io(image, "qcow2", "write -P 1 0 60M", "write -c -P 3 60M 64k");
+    byte[] bytes = Files.readAllBytes(image);
+    Arrays.fill(bytes, bytes.length - 20, bytes.length, (byte) -1);
+    Files.write(image, bytes);
+    List<Long> seen = new ArrayList<>();
+    try (Qcow2Reader reader = Qcow2Reader.open(image, Limits.DEFAULT);
+        FileChannel out = FileChannel.open(dir.resolve("disk.raw"), CREATE_NEW, WRITE)) {
+      assertThatThrownBy(() -> reader.copyTo(out, seen::add))
+          .isInstanceOf(BadImageException.class)
+          .hasMessageContaining("does not unpack");
+    }
+    assertThat(seen).doesNotContain(64L << 20);
+  }
+
+  @Test
+  void manyThreadsReadTheSame() throws Exception {
+    Path raw = Files.write(dir.resolve("in.raw"), MixedBytes.of(4 << 20, 9));
+    Qemu.img("convert", "-c", "-f", "raw", "-O", "qcow2", raw, image);
+    String expected = Digest.ofFile(raw);
+    try (Qcow2Reader reader = Qcow2Reader.open(image, Limits.DEFAULT);
+        var pool = Executors.newVirtualThreadPerTaskExecutor()) {
+      List<Future<String>> digests = new ArrayList<>();
+      for (int i = 0; i < 12; i++) {
+        int piece = 10_007 * (i + 1);
+        digests.add(pool.submit(() -> Digest.of(reader::read, piece)));
+      }
+      for (Future<String> digest : digests) {
+        assertThat(digest.get()).isEqualTo(expected);
+      }
     }
   }
 
