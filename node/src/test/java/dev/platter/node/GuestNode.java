@@ -65,8 +65,8 @@ final class GuestNode implements AutoCloseable {
   }
 
   /**
-   * Types a line on the console. The connection stays open: the guest takes sixteen bytes at a time, and what it has not
-   * taken is lost when the connection ends.
+   * Types a line on the console. The connection stays open: the guest takes sixteen bytes at a
+   * time, and what it has not taken is lost when the connection ends.
    */
   void type(VmStatus vm, String line) throws IOException {
     var keyboard = keyboards.get(vm.name());

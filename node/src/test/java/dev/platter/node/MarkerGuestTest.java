@@ -109,7 +109,7 @@ class MarkerGuestTest {
     }
     guest.type(
         vm,
-        "for d in in-place cow cloned qcow2 blank; do echo written | dd of=/dev/$(disk $d) conv=fsync 2>/dev/null; done; echo @@WRITTEN");
+        "for d in in-place cow cloned qcow2 blank; do echo written | dd of=$(disk $d) conv=fsync 2>/dev/null; done; echo @@WRITTEN");
     console.await("^@@WRITTEN", Duration.ofSeconds(30));
     guest.node().stop("default", "disks", Duration.ZERO);
     assertThat(Files.readString(inPlace, java.nio.charset.StandardCharsets.ISO_8859_1))
@@ -152,7 +152,7 @@ class MarkerGuestTest {
     console.await("^@@READY", GuestNode.BOOT);
     guest.type(
         vm,
-        "for d in root scratch; do echo kept | dd of=/dev/$(disk $d) seek=60 bs=1M conv=notrunc,fsync 2>/dev/null; done; echo @@WRITTEN");
+        "for d in root scratch; do echo kept | dd of=$(disk $d) seek=60 bs=1M conv=notrunc,fsync 2>/dev/null; done; echo @@WRITTEN");
     console.await("^@@WRITTEN", Duration.ofSeconds(30));
     guest.hangUp(vm);
     // The guest shuts down by itself when asked by ACPI; nothing is forced within that time.
@@ -162,7 +162,7 @@ class MarkerGuestTest {
     console.await("^@@READY", GuestNode.BOOT);
     guest.type(
         vm,
-        "for d in root scratch; do echo \"@@READ $d $(dd if=/dev/$(disk $d) skip=60 bs=1M count=1 2>/dev/null | head -c 4)\"; done; echo @@END");
+        "for d in root scratch; do echo \"@@READ $d $(dd if=$(disk $d) skip=60 bs=1M count=1 2>/dev/null | head -c 4)\"; done; echo @@END");
     console.await("^@@END", Duration.ofSeconds(30));
     assertThat(console.lines()).anyMatch(line -> line.startsWith("@@READ root kept"));
     assertThat(console.lines()).noneMatch(line -> line.startsWith("@@READ scratch kept"));
