@@ -4,9 +4,9 @@ import dev.platter.image.BadImageException;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.registry.RegistryException;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
-import java.nio.file.NoSuchFileException;
 
 /** Says in the user's words why an image could not be had. */
 final class ImageErrors {
@@ -29,10 +29,10 @@ final class ImageErrors {
           e);
     } catch (RegistryException e) {
       throw PlatterException.of(code(e), "the image " + reference + ": " + e.getMessage(), "", e);
-    } catch (NoSuchFileException e) {
+    } catch (FileNotFoundException e) {
       throw PlatterException.of(
           Code.NOT_FOUND,
-          "the image " + reference + ": there is no " + e.getFile(),
+          "the image " + reference + ": " + e.getMessage(),
           "Check the directory and the tag of the reference oci:DIRECTORY:TAG.",
           e);
     } catch (IOException e) {

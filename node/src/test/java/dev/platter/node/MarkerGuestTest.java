@@ -109,8 +109,8 @@ class MarkerGuestTest {
     }
     guest.type(
         vm,
-        "for d in in-place cow cloned qcow2 blank; do echo written | dd of=$(disk $d) conv=fsync 2>/dev/null; done; echo @@WRITTEN");
-    console.await("^@@WRITTEN", Duration.ofSeconds(30));
+        "for d in in-place cow cloned qcow2 blank; do echo written | dd of=$(disk $d) conv=fsync 2>/dev/null; done; echo @@\"WRITTEN\"");
+    console.await("@@WRITTEN", Duration.ofSeconds(30));
     guest.node().stop("default", "disks", Duration.ZERO);
     assertThat(Files.readString(inPlace, java.nio.charset.StandardCharsets.ISO_8859_1))
         .startsWith("written\n");
@@ -152,8 +152,8 @@ class MarkerGuestTest {
     console.await("^@@READY", GuestNode.BOOT);
     guest.type(
         vm,
-        "for d in root scratch; do echo kept | dd of=$(disk $d) seek=60 bs=1M conv=notrunc,fsync 2>/dev/null; done; echo @@WRITTEN");
-    console.await("^@@WRITTEN", Duration.ofSeconds(30));
+        "for d in root scratch; do echo kept | dd of=$(disk $d) seek=60 bs=1M conv=notrunc,fsync 2>/dev/null; done; echo @@\"WRITTEN\"");
+    console.await("@@WRITTEN", Duration.ofSeconds(30));
     guest.hangUp(vm);
     // The guest shuts down by itself when asked by ACPI; nothing is forced within that time.
     guest.node().stop("default", "keeper", Duration.ofSeconds(60));
@@ -162,10 +162,10 @@ class MarkerGuestTest {
     console.await("^@@READY", GuestNode.BOOT);
     guest.type(
         vm,
-        "for d in root scratch; do echo \"@@READ $d $(dd if=$(disk $d) skip=60 bs=1M count=1 2>/dev/null | head -c 4)\"; done; echo @@END");
-    console.await("^@@END", Duration.ofSeconds(30));
-    assertThat(console.lines()).anyMatch(line -> line.startsWith("@@READ root kept"));
-    assertThat(console.lines()).noneMatch(line -> line.startsWith("@@READ scratch kept"));
+        "for d in root scratch; do echo \"@@READ $d $(dd if=$(disk $d) skip=60 bs=1M count=1 2>/dev/null | head -c 4)\"; done; echo @@\"END\"");
+    console.await("@@END", Duration.ofSeconds(30));
+    assertThat(console.lines()).anyMatch(line -> line.contains("@@READ root kept"));
+    assertThat(console.lines()).noneMatch(line -> line.contains("@@READ scratch kept"));
   }
 
   @Test

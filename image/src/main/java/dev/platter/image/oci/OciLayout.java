@@ -36,6 +36,9 @@ public final class OciLayout implements BlobSource {
   /** As in the interface; "" names the only image of the layout. */
   @Override
   public Resolved resolve(String tagOrDigest, Platform wanted) throws IOException {
+    if (tagOrDigest.startsWith("sha256:")) {
+      return Resolved.follow(pinned(Digest.parse(tagOrDigest)), wanted, this::document);
+    }
     Index index = index();
     List<Descriptor> matches =
         index.manifests().stream().filter(entry -> names(entry, tagOrDigest)).toList();
@@ -48,10 +51,22 @@ public final class OciLayout implements BlobSource {
     return Resolved.follow(document(top), wanted, this::document);
   }
 
-  private static boolean names(Descriptor entry, String tagOrDigest) {
-    return tagOrDigest.isEmpty()
-        || tagOrDigest.equals(entry.annotations().get(Descriptor.REF_NAME))
-        || tagOrDigest.equals(entry.digest().toString());
+  private static boolean names(Descriptor entry, String tag) {
+    return tag.isEmpty() || tag.equals(entry.annotations().get(Descriptor.REF_NAME));
+  }
+
+  /**
+   * By digest an image is found whether or not index.json still names it: a tag may have moved on.
+   */
+  private byte[] pinned(Digest digest) throws IOException {
+    try (InputStream in = openInside("blobs", "sha256", digest.hex())) {
+      byte[] bytes = in.readNBytes(Json.MAX_BYTES + 1);
+      if (!Digest.of(bytes).equals(digest)) {
+        throw new BadImageException(
+            "the blob " + digest + " of " + directory + " has another digest");
+      }
+      return bytes;
+    }
   }
 
   private static List<String> tags(Index index) {

@@ -1,0 +1,154 @@
+package dev.platter.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.lab.Shell;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The commands as a user types them, with Platter's own libvirt in a directory of its own. */
+class CommandsTest {
+  @TempDir static Path work;
+
+  private record Result(int status, String out, String err) {
+    JsonNode json() throws IOException {
+      return new ObjectMapper().readTree(out);
+    }
+  }
+
+  private static Result platter(String... args) {
+    var out = new StringWriter();
+    var err = new StringWriter();
+    var withState =
+        Stream.concat(Arrays.stream(args), Stream.of("--state", work.resolve("s").toString()))
+            .toArray(String[]::new);
+    var status = Main.run(new PrintWriter(out), new PrintWriter(err), withState);
+    return new Result(status, out.toString(), err.toString());
+  }
+
+  private static String manifest(String name, String disk) throws IOException {
+    var file = work.resolve(name + ".yaml");
+    Files.writeString(
+        file,
+        "kind: VM\nmetadata: {name: %s}\nspec:\n  domain:\n    memory: {guest: 32Mi}\n    devices:\n      disks:\n      - %s\n"
+            .formatted(name, disk));
+    return file.toString();
+  }
+
+  @BeforeAll
+  static void nothingIsThereYet() {
+    assertThat(work.resolve("s")).doesNotExist();
+  }
+
+  @AfterAll
+  static void stopLibvirt() throws Exception {
+    new dev.platter.node.libvirt.PrivateLibvirt(
+            work.resolve("s/libvirt"), work.resolve("s/run/libvirt"))
+        .stop();
+  }
+
+  @Test
+  void aVmGoesThroughItsWholeLife() throws IOException {
+    var file = manifest("life", "{name: data, source: {blank: {}}, size: 2Mi, keep: true}");
+    assertThat(platter("run", file).status()).isZero();
+    var ps = platter("ps", "-o", "json").json();
+    assertThat(ps).hasSize(1);
+    assertThat(ps.get(0).get("name").asText()).isEqualTo("life");
+    assertThat(ps.get(0).get("phase").asText()).isEqualTo("running");
+    assertThat(platter("inspect", "life").out())
+        .contains("sda  data  scsi, writable, boot, kept", "└─ blank");
+    assertThat(platter("run", file).status()).as("running already").isEqualTo(5);
+    assertThat(platter("rm", "life").status()).as("rm of a running VM").isEqualTo(5);
+    assertThat(platter("stop", "--time", "0", "life").status()).isZero();
+    assertThat(platter("ps").out()).doesNotContain("life");
+    assertThat(platter("ps", "--all").out()).contains("life", "stopped");
+    assertThat(platter("start", "life").status()).isZero();
+    assertThat(platter("logs", "life").status()).isZero();
+    assertThat(platter("rm", "--force", "life").status()).isZero();
+    assertThat(platter("ps", "--all", "-o", "json").json()).isEmpty();
+    assertThat(platter("inspect", "life").status()).isEqualTo(4);
+  }
+
+  @Test
+  void aChangedDescriptionOfAVmThatExistsIsRefused() throws IOException {
+    platter("run", manifest("changed", "{source: {blank: {}}, size: 1Mi}"));
+    var second = platter("run", manifest("changed", "{source: {blank: {}}, size: 2Mi}"));
+    assertThat(second.status()).isEqualTo(5);
+    assertThat(second.err()).contains("made from a different description", "platter rm changed");
+    assertThat(platter("rm", "-f", "changed").status()).isZero();
+  }
+
+  @Test
+  void planShowsStepsDomainAndSeedAndChangesNothing(@TempDir Path fresh) throws IOException {
+    var file = manifest("planned", "{source: {blank: {}}, size: 1Mi}");
+    var out = new StringWriter();
+    var status =
+        Main.run(
+            new PrintWriter(out),
+            new PrintWriter(new StringWriter()),
+            "plan",
+            file,
+            "--state",
+            fresh.resolve("s").toString());
+    assertThat(status).isZero();
+    assertThat(out.toString())
+        .contains("create blank disk", "<domain type=", "start domain default.planned");
+    assertThat(fresh.resolve("s")).doesNotExist();
+    assertThat(platter("plan", file, "-o", "json").json().at("/plan/steps").size()).isEqualTo(3);
+    assertThat(platter("plan", file, "-o", "yaml").out()).contains("plan:", "  steps:");
+  }
+
+  @Test
+  void eachKindOfFailureHasItsExitStatusAndSaysWhatToDo() throws IOException {
+    var wrong = platter("run", manifest("wrong", "{sauce: {blank: {}}}"));
+    assertThat(wrong.status()).isEqualTo(3);
+    assertThat(wrong.err())
+        .contains(
+            "wrong.yaml:8: spec.domain.devices.disks[0].sauce: unknown field; did you mean 'source'?");
+    assertThat(platter("run", work.resolve("missing.yaml").toString()).status()).isEqualTo(4);
+    assertThat(platter("stop", "nobody").status()).isEqualTo(4);
+    assertThat(platter("run", manifest("claim", "{source: {pvc: a}}")).status()).isEqualTo(8);
+    assertThat(platter("pull", "127.0.0.1:1/a:b").status()).isEqualTo(6);
+    assertThat(platter("pull", "oci:/no/such/dir:t").status()).isEqualTo(4);
+    assertThat(platter("ps", "-o", "xml").status()).isEqualTo(2);
+    Shell.run(
+        "qemu-img",
+        "create",
+        "-q",
+        "-f",
+        "qcow2",
+        "-F",
+        "raw",
+        "-b",
+        "/etc/passwd",
+        "-u",
+        work.resolve("evil.qcow2"),
+        "1M");
+    var refused =
+        platter("run", manifest("evil", "{source: {file: " + work.resolve("evil.qcow2") + "}}"));
+    assertThat(refused.status()).isEqualTo(7);
+    assertThat(refused.err()).contains("evil.qcow2 is refused", "backing file");
+    assertThat(platter("ps", "--all", "-o", "json").json())
+        .as("nothing is left of the failures")
+        .isEmpty();
+  }
+
+  @Test
+  void doctorNamesWhatWorks() {
+    var result = platter("doctor");
+    assertThat(result.status()).isZero();
+    assertThat(result.out())
+        .contains("qemu", "libvirt", "Platter's own, version 9", "state directory");
+  }
+}
