@@ -1,8 +1,5 @@
 package dev.platter.bench;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,13 +10,19 @@ import java.util.Map;
  * of them alike. The first round warms up and does not count.
  */
 final class Contest {
-  /** Does the work once and returns the nanoseconds that count; checks what it made. */
+  /** Times a piece of work by {@link Stopwatch} once, and checks what it made. */
   interface Contender {
-    long round(int number) throws Exception;
+    Stopwatch.Reading round() throws Exception;
   }
 
-  /** Medians over the rounds. */
-  record Outcome(double millis, double cpuMillis) {}
+  /**
+   * @param first milliseconds of the very first call, before anything was warm
+   * @param millis median
+   * @param cpuMillis median
+   */
+  record Outcome(double first, double millis, double cpuMillis) {}
+
+  private static final int WARM_UP = 5;
 
   private final Map<String, Contender> contenders = new LinkedHashMap<>();
 
@@ -29,23 +32,25 @@ final class Contest {
   }
 
   Map<String, Outcome> run(int rounds) throws Exception {
-    var times = new LinkedHashMap<String, List<Double>>();
-    var cpu = new LinkedHashMap<String, List<Double>>();
-    for (var round = 0; round <= rounds; round++) {
+    var readings = new LinkedHashMap<String, List<Stopwatch.Reading>>();
+    for (var round = 0; round < WARM_UP + rounds; round++) {
       for (var entry : contenders.entrySet()) {
-        var before = cpuMillis();
-        var nanos = entry.getValue().round(round);
-        var used = cpuMillis() - before;
-        if (round > 0) {
-          times.computeIfAbsent(entry.getKey(), _ -> new ArrayList<>()).add(nanos / 1e6);
-          cpu.computeIfAbsent(entry.getKey(), _ -> new ArrayList<>()).add(used);
-        }
+        readings
+            .computeIfAbsent(entry.getKey(), _ -> new ArrayList<>())
+            .add(entry.getValue().round());
       }
     }
     var out = new LinkedHashMap<String, Outcome>();
-    times.forEach(
-        (name, list) ->
-            out.put(name, new Outcome(median(list), mean(cpu.getOrDefault(name, List.of())))));
+    readings.forEach(
+        (name, all) -> {
+          var counted = all.subList(WARM_UP, all.size());
+          out.put(
+              name,
+              new Outcome(
+                  all.getFirst().millis(),
+                  median(counted.stream().map(Stopwatch.Reading::millis).toList()),
+                  median(counted.stream().map(Stopwatch.Reading::cpuMillis).toList())));
+        });
     return out;
   }
 
@@ -55,23 +60,5 @@ final class Contest {
     return sorted.size() % 2 == 1
         ? sorted.get(middle)
         : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
-  }
-
-  /**
-   * The kernel counts CPU time in ticks of 10 ms, so only the mean over many rounds says something.
-   */
-  private static double mean(List<Double> values) {
-    return values.stream().mapToDouble(Double::doubleValue).average().orElse(0);
-  }
-
-  /** User and system time of this process and of the children that have ended. */
-  private static double cpuMillis() throws IOException {
-    var stat = Files.readString(Path.of("/proc/self/stat"));
-    var fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-    long ticks = 0;
-    for (var i = 11; i <= 14; i++) {
-      ticks += Long.parseLong(fields[i]);
-    }
-    return ticks * 10.0;
   }
 }

@@ -47,7 +47,7 @@ public final class Main {
       var conditions =
           String.format(
               Locale.ROOT,
-              "Medians of %d rounds after a warm-up, interleaved; %d processors; load %s before, %s after.",
+              "Medians of %d rounds after five to warm up, interleaved; %d processors; load %s before, %s after.",
               rounds,
               Runtime.getRuntime().availableProcessors(),
               loadBefore,

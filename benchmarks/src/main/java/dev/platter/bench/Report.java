@@ -41,7 +41,7 @@ final class Report {
     for (var row : rows) {
       out.printf(
           Locale.ROOT,
-          "%-" + width + "s  %7.2f %s  %7.2f %s  %-" + rivals + "s  %7.1fx  %6.1f ms  %6.1f ms%n",
+          "%-" + width + "s  %7.2f %s  %7.2f %s  %-" + rivals + "s  %7.1fx  %6.2f ms  %6.2f ms%n",
           row.row(),
           row.ours(),
           row.unit(),
@@ -68,7 +68,7 @@ final class Report {
       page.append(
           String.format(
               Locale.ROOT,
-              "| %s | %.2f %s | %.2f %s | %s | %.1fx | %.1f ms | %.1f ms |%n",
+              "| %s | %.2f %s | %.2f %s | %s | %.1fx | %.2f ms | %.2f ms |%n",
               row.row(),
               row.ours(),
               row.unit(),

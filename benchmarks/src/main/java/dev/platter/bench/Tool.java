@@ -7,18 +7,18 @@ import java.util.List;
 final class Tool {
   private Tool() {}
 
-  static long time(String... command) throws IOException, InterruptedException {
+  static Stopwatch.Reading time(String... command) throws IOException, InterruptedException {
     var builder = new ProcessBuilder(command).redirectErrorStream(true);
-    var started = System.nanoTime();
+    var watch = Stopwatch.start();
     var process = builder.start();
     var output =
         new String(
             process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
     var status = process.waitFor();
-    var nanos = System.nanoTime() - started;
+    var reading = watch.stop();
     if (status != 0) {
       throw new IOException(List.of(command) + " failed with status " + status + ": " + output);
     }
-    return nanos;
+    return reading;
   }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * Changes that are on the disk when the call returns. A file becomes visible by rename only, so
@@ -26,18 +27,22 @@ final class Durable {
   static void publish(Path path, byte[] content) throws IOException {
     var temporary = path.resolveSibling(path.getFileName() + ".new");
     Files.deleteIfExists(temporary);
-    Files.createFile(
-        temporary,
-        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-    try (var channel = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+    write(temporary, content);
+    Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
+    syncDirectory(parent(path));
+  }
+
+  /** Writes a new file that counts for nothing until something that is published later says so. */
+  static void write(Path path, byte[] content) throws IOException {
+    var options = Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+    var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+    try (var channel = FileChannel.open(path, options, mode)) {
       var buffer = ByteBuffer.wrap(content);
       while (buffer.hasRemaining()) {
         channel.write(buffer);
       }
       channel.force(true);
     }
-    Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
-    syncDirectory(parent(path));
   }
 
   static void syncDirectory(Path directory) throws IOException {
@@ -48,6 +53,9 @@ final class Durable {
 
   /** Creates a directory for its owner alone, with its parents. */
   static void makeDirectories(Path directory) throws IOException {
+    if (Files.isDirectory(directory)) {
+      return;
+    }
     Files.createDirectories(
         directory,
         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));

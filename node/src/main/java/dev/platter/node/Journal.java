@@ -80,8 +80,9 @@ final class Journal implements AutoCloseable {
     this.position = position;
   }
 
+  /** A new journal, which counts once a plan is published beside it. */
   static Journal create(Path file) throws IOException {
-    Durable.publish(file, new byte[SIZE]);
+    Durable.write(file, new byte[SIZE]);
     return open(file);
   }
 

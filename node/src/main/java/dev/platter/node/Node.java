@@ -38,6 +38,7 @@ public final class Node implements AutoCloseable {
 
   /** Finishes what earlier commands left half done, and takes down VMs whose guest has ended. */
   public void tidy() throws IOException {
+    Durable.makeDirectories(layout.state());
     var executor = executor(Shutdown.AT_ONCE);
     executor.recoverAll();
     for (var record : VmRecord.list(layout)) {

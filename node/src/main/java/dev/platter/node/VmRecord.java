@@ -5,6 +5,7 @@ import dev.platter.plan.PlanJson;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,7 +20,8 @@ public record VmRecord(Path directory, Plan plan) {
     var plan = planned.plan();
     var directory = layout.vm(plan.namespace(), plan.name());
     Durable.makeDirectories(directory);
-    Durable.publish(layout.domainXml(directory), planned.domainXml());
+    Durable.write(
+        layout.domainXml(directory), planned.domainXml().getBytes(StandardCharsets.UTF_8));
     Journal.create(layout.journal(directory)).close();
     Durable.publish(layout.plan(directory), PlanJson.write(plan));
     Durable.syncDirectory(layout.vms());

@@ -1,0 +1,68 @@
+package dev.platter.bench;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+
+/**
+ * Wall time, and the CPU time of this thread and of the processes it waited for. The JDK tells
+ * nothing of the latter, so it is asked of getrusage(2).
+ */
+final class Stopwatch {
+  private static final int RUSAGE_CHILDREN = -1;
+  private static final int RUSAGE_BYTES = 144;
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+  private static final MethodHandle GETRUSAGE =
+      Linker.nativeLinker()
+          .downcallHandle(
+              Linker.nativeLinker().defaultLookup().findOrThrow("getrusage"),
+              FunctionDescriptor.of(
+                  ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+
+  private final long started;
+  private final long cpuStarted;
+
+  /** What a stopwatch showed when it was stopped. */
+  record Reading(double millis, double cpuMillis) {}
+
+  private Stopwatch(long started, long cpuStarted) {
+    this.started = started;
+    this.cpuStarted = cpuStarted;
+  }
+
+  static Stopwatch start() {
+    var cpu = cpuNanos();
+    return new Stopwatch(System.nanoTime(), cpu);
+  }
+
+  Reading stop() {
+    var wall = System.nanoTime() - started;
+    return new Reading(wall / 1e6, (cpuNanos() - cpuStarted) / 1e6);
+  }
+
+  private static long cpuNanos() {
+    return THREADS.getCurrentThreadCpuTime() + childrenNanos();
+  }
+
+  private static long childrenNanos() {
+    try (var arena = Arena.ofConfined()) {
+      var usage = arena.allocate(RUSAGE_BYTES, 8);
+      var status = (int) GETRUSAGE.invokeExact(RUSAGE_CHILDREN, usage);
+      if (status != 0) {
+        throw new IllegalStateException("getrusage failed");
+      }
+      long nanos = 0;
+      for (var at = 0; at < 32; at += 16) {
+        nanos += usage.get(ValueLayout.JAVA_LONG, at) * 1_000_000_000L;
+        nanos += usage.get(ValueLayout.JAVA_LONG, at + 8) * 1_000L;
+      }
+      return nanos;
+    } catch (Throwable e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}
