@@ -8,7 +8,12 @@ import java.util.UUID;
 /** A machine that starts no guest, for benchmarks that end when the disks are ready. */
 final class IdleMachine implements Machine, Hypervisor {
   @Override
-  public Hypervisor hypervisor() {
+  public String libvirt() {
+    return "";
+  }
+
+  @Override
+  public Hypervisor hypervisor(String libvirt) {
     return this;
   }
 

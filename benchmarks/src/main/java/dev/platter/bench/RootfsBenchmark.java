@@ -9,6 +9,7 @@ import dev.platter.node.Node;
 import dev.platter.node.Progress;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
+import dev.platter.plan.VmKey;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -90,7 +91,7 @@ final class RootfsBenchmark implements Benchmark {
                     node.run(vm);
                     wholeVm.add(watch.stop().millis());
                     compare(raw, overlay);
-                    node.remove(vm.namespace(), vm.name(), true);
+                    node.remove(new VmKey(vm.namespace(), vm.name()), true);
                     return clock.reading();
                   })
               .with("create", () -> rival(raw, rivalOverlay, create(raw, rivalOverlay)))

@@ -17,6 +17,6 @@ final class ConsoleCommand extends NodeCommand {
 
   @Override
   void run(Node opened) throws Exception {
-    Console.attach(opened.status(node.namespace, String.valueOf(name)).consoleSocket(), out());
+    Console.attach(opened.status(node.vm(name)).consoleSocket(), out());
   }
 }

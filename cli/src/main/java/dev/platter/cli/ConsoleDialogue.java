@@ -2,6 +2,7 @@ package dev.platter.cli;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.Cancellation;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
@@ -87,6 +88,7 @@ final class ConsoleDialogue implements AutoCloseable {
     var end = System.nanoTime() + within.toNanos();
     var buffer = ByteBuffer.allocate(4096);
     while (heard.indexOf(expected) < 0) {
+      Cancellation.check();
       var left = (end - System.nanoTime()) / 1_000_000;
       if (left <= 0) {
         return false;

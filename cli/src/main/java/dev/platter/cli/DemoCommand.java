@@ -6,13 +6,16 @@ import dev.platter.image.oci.Platform;
 import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.Cancellation;
 import dev.platter.node.Node;
 import dev.platter.node.Progress;
 import dev.platter.plan.Step;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.Locale;
 import picocli.CommandLine.Command;
 
@@ -52,8 +55,8 @@ final class DemoCommand extends NodeCommand {
       try {
         session(opened, "echo written by the first boot > /data/hello; sync; cat /data/hello");
         say("4. Stop it, and boot it again from the overlay that was kept");
-        opened.stop(node.namespace, VM, Duration.ofSeconds(20));
-        opened.start(node.namespace, VM);
+        opened.stop(vm.key(), Duration.ofSeconds(20));
+        opened.start(vm.key());
         var seen = session(opened, "cat /data/hello");
         if (!seen.contains("written by the first boot")) {
           throw PlatterException.of(
@@ -63,12 +66,12 @@ final class DemoCommand extends NodeCommand {
         }
         out().println("   The file is there.");
       } finally {
-        opened.remove(node.namespace, VM, true);
+        Cancellation.shield(() -> remove(opened));
       }
       say("5. How long such a disk takes to become ready");
       new DemoTimes(guest, base, ROOT_SIZE.bytes(), work).print(out());
     } finally {
-      deleteTree(work);
+      Cancellation.shield(() -> deleteTree(work));
     }
   }
 
@@ -118,10 +121,16 @@ final class DemoCommand extends NodeCommand {
   }
 
   private void removeLeftOver(Node opened) throws IOException {
-    for (var vm : opened.list()) {
-      if (vm.name().equals(VM) && vm.namespace().equals(node.namespace)) {
-        opened.remove(node.namespace, VM, true);
-      }
+    if (opened.list().stream().anyMatch(vm -> vm.key().equals(node.vm(VM)))) {
+      remove(opened);
+    }
+  }
+
+  private void remove(Node opened) {
+    try {
+      opened.remove(node.vm(VM), true);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -129,7 +138,7 @@ final class DemoCommand extends NodeCommand {
    * Shows the console until the guest asks for a command, gives it one, and returns what came back.
    */
   private String session(Node opened, String command) throws IOException {
-    var socket = opened.status(node.namespace, VM).consoleSocket();
+    var socket = opened.status(node.vm(VM)).consoleSocket();
     try (var dialogue = new ConsoleDialogue(socket, out(), BOOT)) {
       dialogue.nudge(PROMPT);
       return dialogue.command(command, PROMPT);
@@ -141,11 +150,13 @@ final class DemoCommand extends NodeCommand {
     out().flush();
   }
 
-  private static void deleteTree(Path directory) throws IOException {
+  private static void deleteTree(Path directory) {
     try (var files = Files.walk(directory)) {
-      for (var file : files.sorted(java.util.Comparator.reverseOrder()).toList()) {
+      for (var file : files.sorted(Comparator.reverseOrder()).toList()) {
         Files.delete(file);
       }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

@@ -29,7 +29,7 @@ final class InspectCommand extends NodeCommand {
 
   @Override
   void run(Node opened) throws IOException {
-    var vm = opened.status(node.namespace, String.valueOf(name));
+    var vm = opened.status(node.vm(name));
     if (output == Output.TABLE) {
       draw(vm);
     } else {
@@ -44,11 +44,7 @@ final class InspectCommand extends NodeCommand {
   private void draw(VmStatus vm) throws IOException {
     out()
         .printf(
-            "%s/%s  %s  %s%n",
-            vm.namespace(),
-            vm.name(),
-            vm.phase().name().toLowerCase(Locale.ROOT),
-            vm.plan().uuid());
+            "%s  %s  %s%n", vm.key(), vm.phase().name().toLowerCase(Locale.ROOT), vm.plan().uuid());
     vm.plan()
         .images()
         .forEach((reference, digest) -> out().println("image " + reference + " = " + digest));
@@ -90,7 +86,10 @@ final class InspectCommand extends NodeCommand {
     var file = Path.of(String.valueOf(link.file()));
     var role = depth > 0 ? "base" : disk.chain().size() > 1 ? "overlay" : disk.source();
     if (!Files.exists(file)) {
-      return role + "  " + file + "  (made when the VM starts)";
+      return role
+          + "  "
+          + file
+          + (disk.kept() || depth > 0 ? "  MISSING" : "  (not there while the VM is stopped)");
     }
     return "%s  %s  %s, %s on disk"
         .formatted(role, file, link.format().word(), new Bytes(SparseFile.allocated(file)));

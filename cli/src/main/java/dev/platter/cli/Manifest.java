@@ -25,8 +25,9 @@ final class Manifest {
     }
     var path = Path.of(file);
     try {
-      if (!Files.isRegularFile(path)) {
-        throw new NoSuchFileException(file);
+      if (Files.isDirectory(path)) {
+        throw PlatterException.of(
+            Code.INVALID, file + " is a directory", "Name a YAML file in it.");
       }
       if (Files.size(path) > MOST_BYTES) {
         throw PlatterException.of(

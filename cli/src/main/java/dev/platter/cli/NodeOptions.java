@@ -4,6 +4,7 @@ import dev.platter.node.LocalNode;
 import dev.platter.node.Node;
 import dev.platter.node.NodeConfig;
 import dev.platter.node.Progress;
+import dev.platter.plan.VmKey;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,11 @@ final class NodeOptions {
       defaultValue = "default",
       showDefaultValue = picocli.CommandLine.Help.Visibility.NEVER)
   String namespace = "default";
+
+  /** The VM of this name in the namespace asked for. */
+  VmKey vm(@Nullable String name) {
+    return new VmKey(namespace, String.valueOf(name));
+  }
 
   NodeConfig config() {
     var environment = System.getenv();

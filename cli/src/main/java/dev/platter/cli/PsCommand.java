@@ -26,8 +26,8 @@ final class PsCommand extends NodeCommand {
     for (var vm : opened.list()) {
       if (all || vm.phase() != VmStatus.Phase.STOPPED) {
         listing.row(
-            vm.namespace(),
-            vm.name(),
+            vm.key().namespace(),
+            vm.key().name(),
             vm.phase().name().toLowerCase(Locale.ROOT),
             vm.plan().disks().stream().map(disk -> disk.device()).toList(),
             vm.plan().uuid());

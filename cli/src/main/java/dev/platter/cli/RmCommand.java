@@ -22,7 +22,7 @@ final class RmCommand extends NodeCommand {
   @Override
   void run(Node opened) throws IOException {
     for (var name : names) {
-      opened.remove(node.namespace, name, force);
+      opened.remove(node.vm(name), force);
       out().println(name + " is removed");
     }
     out().flush();

@@ -1,5 +1,7 @@
 package dev.platter.cli;
 
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.model.PortForward;
 import dev.platter.node.Node;
 import java.util.ArrayList;
@@ -31,7 +33,14 @@ final class RunCommand extends NodeCommand {
   @Override
   void run(Node node) throws Exception {
     var started = System.nanoTime();
-    for (var vm : Manifest.read(String.valueOf(file))) {
+    var vms = Manifest.read(String.valueOf(file));
+    if (vms.size() > 1 && !publish.isEmpty()) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "the file has " + vms.size() + " VMs, and they cannot all have the same port",
+          "Say in the file, under spec.network.publish, which VM publishes what.");
+    }
+    for (var vm : vms) {
       var ports = new ArrayList<>(vm.publish());
       publish.forEach(text -> ports.add(PortForward.parse(text)));
       var status = node.run(vm.withPublish(ports));
@@ -39,9 +48,9 @@ final class RunCommand extends NodeCommand {
           .printf(
               Locale.ROOT,
               "%s is running after %.2f s; its console: platter console %s%n",
-              status.name(),
+              status.key().name(),
               (System.nanoTime() - started) / 1e9,
-              status.name());
+              status.key().name());
       out().flush();
       if (attach) {
         Console.attach(status.consoleSocket(), out());

@@ -39,6 +39,11 @@ final class ShowProgress implements Progress {
     line("↩ undone: " + step.summary());
   }
 
+  @Override
+  public void warning(String text) {
+    line("warning: " + text);
+  }
+
   private String took() {
     return String.format(Locale.ROOT, "  (%.1f ms)", (System.nanoTime() - stepStarted) / 1e6);
   }

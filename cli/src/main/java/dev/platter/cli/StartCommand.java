@@ -14,7 +14,7 @@ final class StartCommand extends NodeCommand {
   @Override
   void run(Node opened) throws IOException {
     for (var name : names) {
-      opened.start(node.namespace, name);
+      opened.start(node.vm(name));
       out().println(name + " is running");
     }
     out().flush();

@@ -24,7 +24,7 @@ final class StopCommand extends NodeCommand {
   @Override
   void run(Node opened) throws IOException {
     for (var name : names) {
-      opened.stop(node.namespace, name, Duration.ofSeconds(Math.max(0, seconds)));
+      opened.stop(node.vm(name), Duration.ofSeconds(Math.max(0, seconds)));
       out().println(name + " is stopped");
     }
     out().flush();

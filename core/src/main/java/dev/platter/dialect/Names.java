@@ -7,10 +7,20 @@ final class Names {
   private static final Pattern SUBDOMAIN =
       Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
 
+  static final int MOST_TOGETHER = 200;
+
   private Names() {}
 
   static boolean valid(String name) {
     return name.length() <= 253 && SUBDOMAIN.matcher(name).matches();
+  }
+
+  /**
+   * A VM's namespace and name together name directories and log files, which hold 255 bytes with
+   * what is added.
+   */
+  static boolean tooLong(String namespace, String name) {
+    return namespace.length() + name.length() > MOST_TOGETHER;
   }
 
   static String complaint(String name) {

@@ -78,6 +78,12 @@ final class SourceReader {
       fields.problem(key, "a path has no NUL or line break");
       return null;
     }
+    if (!path.startsWith("/")) {
+      fields.problem(
+          key,
+          "'" + path + "' is relative, and QEMU starts in another directory; write the whole path");
+      return null;
+    }
     return new FileSource(path, format == null ? DiskFormat.byName(path) : format);
   }
 

@@ -47,6 +47,13 @@ final class VmObjects {
     if (namespace != null && (!Names.valid(namespace) || namespace.contains("."))) {
       problemName(metadata, "namespace", namespace);
     }
+    if (metadata != null
+        && name != null
+        && Names.tooLong(namespace == null ? "default" : namespace, name)) {
+      metadata.problem(
+          "name",
+          "namespace and name have more than " + Names.MOST_TOGETHER + " characters together");
+    }
     var spec = fields.requiredFields("spec");
     fields.done();
     if (spec == null) {

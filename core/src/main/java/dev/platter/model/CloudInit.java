@@ -25,17 +25,7 @@ public record CloudInit(
 
   /** The layouts that cloud-init looks for. */
   public enum Type {
-    NOCLOUD("nocloud"),
-    CONFIGDRIVE("configdrive");
-
-    private final String word;
-
-    Type(String word) {
-      this.word = word;
-    }
-
-    public String word() {
-      return word;
-    }
+    NOCLOUD,
+    CONFIGDRIVE
   }
 }

@@ -1,5 +1,7 @@
 package dev.platter.model;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
@@ -10,7 +12,7 @@ import java.util.Map;
  */
 public record ContainerSource(String image, Map<String, Object> attributes) implements Source {
   public ContainerSource {
-    attributes = Map.copyOf(attributes);
+    attributes = Collections.unmodifiableMap(new LinkedHashMap<>(attributes));
   }
 
   @Override

@@ -36,6 +36,11 @@ public final class Rules {
                   + disk.name()
                   + "' cannot be a serial; use 1 to 20 letters, digits, dots, dashes or underscores"));
     }
+    if (disk.name().equals(Vm.SEED_DISK)) {
+      found.add(
+          new Violation(
+              "name", "'" + Vm.SEED_DISK + "' is the name of the cloud-init disk; choose another"));
+    }
     if (mode != CopyMode.NONE && disk.access() == Access.WRITE_SHARED) {
       found.add(
           new Violation(
@@ -138,7 +143,7 @@ public final class Rules {
   private static java.util.Optional<DiskViolation> limit(
       List<Disk> disks, Bus bus, boolean withSeed) {
     var onBus = disks.stream().filter(disk -> disk.target().bus() == bus).toList();
-    var seedHere = withSeed && !disks.isEmpty() && bootBus(disks) == bus;
+    var seedHere = withSeed && !disks.isEmpty() && Vm.bootDisk(disks).target().bus() == bus;
     var highest =
         onBus.stream().mapToInt(disk -> disk.target().position()).max().orElse(-1)
             + (seedHere ? 1 : 0);
@@ -159,15 +164,6 @@ public final class Rules {
                 + bus.prefix()
                 + (char) ('a' + bus.limit() - 1)
                 + " is the last"));
-  }
-
-  private static Bus bootBus(List<Disk> disks) {
-    return disks.stream()
-        .filter(disk -> disk.target().position() == 0)
-        .findFirst()
-        .orElseGet(disks::getFirst)
-        .target()
-        .bus();
   }
 
   /** A violation and the disk it concerns; null if it concerns the VM as a whole. */

@@ -19,6 +19,9 @@ public record Vm(
     List<Disk> disks,
     @Nullable CloudInit cloudInit,
     List<PortForward> publish) {
+  /** The name of the cloud-init disk, which no other disk can have. */
+  public static final String SEED_DISK = "cloud-init";
+
   public Vm {
     disks = List.copyOf(disks);
     publish = List.copyOf(publish);
@@ -26,6 +29,10 @@ public record Vm(
 
   /** The first disk at position 0 of its bus, or simply the first. */
   public Disk bootDisk() {
+    return bootDisk(disks);
+  }
+
+  static Disk bootDisk(List<Disk> disks) {
     return disks.stream()
         .filter(disk -> disk.target().position() == 0)
         .findFirst()

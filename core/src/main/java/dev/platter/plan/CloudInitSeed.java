@@ -9,13 +9,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.snakeyaml.engine.v2.api.Dump;
-import org.snakeyaml.engine.v2.api.DumpSettings;
-import org.snakeyaml.engine.v2.common.FlowStyle;
 
 /**
- * Writes the files of a cloud-init seed. The user's own entries come first, what Platter adds is
- * merged behind.
+ * /** Writes the files of a cloud-init seed. The user's own entries come first, what Platter adds
+ * is merged behind.
+ *
+ * <p>What is YAML to cloud-init is written as JSON: its parser speaks YAML 1.1, where a plain
+ * {@code no}, {@code 0123} or {@code 52:54:00:12:34:56} is not the text that the user wrote, and
+ * JSON means the same in every version.
  */
 final class CloudInitSeed {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -31,9 +32,7 @@ final class CloudInitSeed {
     files.put(nocloud ? "user-data" : "openstack/latest/user_data", userData(cloudInit));
     var network = cloudInit.networkConfig();
     if (network != null) {
-      files.put(
-          nocloud ? "network-config" : "openstack/latest/network_data.json",
-          nocloud ? yaml(network) : json(network));
+      files.put(nocloud ? "network-config" : "openstack/latest/network_data.json", json(network));
     }
     return new Seed(nocloud ? "cidata" : "config-2", files);
   }
@@ -74,13 +73,17 @@ final class CloudInitSeed {
             ? Map.of()
             : Map.of("ssh_authorized_keys", cloudInit.sshKeys());
     var data = merge(cloudInit.userData(), ours);
-    return data.isEmpty() ? CLOUD_CONFIG + "\n" : CLOUD_CONFIG + "\n" + yaml(data);
+    return CLOUD_CONFIG + "\n" + (data.isEmpty() ? "" : json(data));
   }
 
   /** Maps are merged deeply, lists appended; for anything else what comes later wins. */
   static Map<String, Object> merge(Map<String, Object> first, Map<String, Object> second) {
     var out = new LinkedHashMap<>(first);
-    second.forEach((key, value) -> out.merge(key, value, CloudInitSeed::mergeValue));
+    second.forEach(
+        (key, value) -> {
+          var known = out.get(key);
+          out.put(key, known == null || value == null ? value : mergeValue(known, value));
+        });
     return out;
   }
 
@@ -95,16 +98,6 @@ final class CloudInitSeed {
       return joined;
     }
     return second;
-  }
-
-  private static String yaml(Map<String, Object> map) {
-    var settings =
-        DumpSettings.builder()
-            .setDefaultFlowStyle(FlowStyle.BLOCK)
-            .setWidth(1 << 20)
-            .setSplitLines(false)
-            .build();
-    return new Dump(settings).dumpToString(map);
   }
 
   private static String json(Map<String, Object> map) {

@@ -5,6 +5,8 @@ import dev.platter.model.PortForward;
 import dev.platter.model.Vm;
 import dev.platter.plan.NodeFacts.Accelerator;
 import dev.platter.plan.PlannedDisk.Link;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.UUID;
@@ -107,7 +109,7 @@ final class DomainXml {
   }
 
   private void serial() {
-    var directory = facts.layout().vm(vm.namespace(), vm.name());
+    var directory = facts.layout().vm(new VmKey(vm.namespace(), vm.name()));
     xml.empty("source", "mode", "bind", "path", facts.layout().consoleSocket(vm.uuid()).toString());
     xml.empty("log", "file", facts.layout().consoleLog(directory).toString(), "append", "on");
     xml.open(
@@ -121,7 +123,7 @@ final class DomainXml {
 
   private void disk(PlannedDisk disk) {
     // libvirt refuses a CD-ROM on the virtio bus; a read-only disk serves as well.
-    var cdrom = disk.source().equals("cloud-init") && disk.bus() == Bus.SCSI;
+    var cdrom = disk.source().equals(Vm.SEED_DISK) && disk.bus() == Bus.SCSI;
     var top = disk.chain().getFirst();
     xml.open(
         "disk",
@@ -162,38 +164,22 @@ final class DomainXml {
   }
 
   private void driver(PlannedDisk disk, Link top) {
-    var cache = disk.shareable() ? "none" : "writeback";
-    if (disk.readOnly()) {
-      xml.empty("driver", "name", "qemu", "type", top.format().word(), "cache", cache);
-    } else if (disk.copyOnRead()) {
-      xml.empty(
-          "driver",
-          "name",
-          "qemu",
-          "type",
-          top.format().word(),
-          "cache",
-          cache,
-          "error_policy",
-          "stop",
-          "discard",
-          "unmap",
-          "copy_on_read",
-          "on");
-    } else {
-      xml.empty(
-          "driver",
-          "name",
-          "qemu",
-          "type",
-          top.format().word(),
-          "cache",
-          cache,
-          "error_policy",
-          "stop",
-          "discard",
-          "unmap");
+    var attributes = new ArrayList<String>();
+    Collections.addAll(
+        attributes,
+        "name",
+        "qemu",
+        "type",
+        top.format().word(),
+        "cache",
+        disk.shareable() ? "none" : "writeback");
+    if (!disk.readOnly()) {
+      Collections.addAll(attributes, "error_policy", "stop", "discard", "unmap");
     }
+    if (disk.copyOnRead()) {
+      Collections.addAll(attributes, "copy_on_read", "on");
+    }
+    xml.empty("driver", attributes.toArray(String[]::new));
   }
 
   private void source(Link link) {

@@ -7,11 +7,16 @@ import java.util.Map;
  *
  * @param layout where things lie
  * @param accelerator what runs guests
+ * @param libvirt the libvirt to use; empty means Platter's own
  * @param emulator path of the QEMU program
  * @param digests image references to the digests that they were resolved to
  */
 public record NodeFacts(
-    StateLayout layout, Accelerator accelerator, String emulator, Map<String, String> digests) {
+    StateLayout layout,
+    Accelerator accelerator,
+    String libvirt,
+    String emulator,
+    Map<String, String> digests) {
 
   /** How QEMU runs the guest's instructions. */
   public enum Accelerator {

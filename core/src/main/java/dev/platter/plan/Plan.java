@@ -8,6 +8,7 @@ import java.util.UUID;
  * How a VM gets its disks and runs, in order. Stored with the VM and replayed backwards to take it
  * down; it is never derived a second time.
  *
+ * @param libvirt the libvirt that runs the VM; empty means Platter's own
  * @param images references to the digests that they mean for the life of this VM
  * @param disks the disks as the guest sees them, for people and programs that ask
  */
@@ -16,6 +17,7 @@ public record Plan(
     String namespace,
     String name,
     UUID uuid,
+    String libvirt,
     Map<String, String> images,
     List<PlannedDisk> disks,
     List<Step> steps) {
@@ -25,5 +27,9 @@ public record Plan(
     images = Map.copyOf(images);
     disks = List.copyOf(disks);
     steps = List.copyOf(steps);
+  }
+
+  public VmKey key() {
+    return new VmKey(namespace, name);
   }
 }

@@ -16,6 +16,7 @@ import dev.platter.plan.PlannedDisk.Link;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * From what a user wants to how this machine does it. Pure: the same VM and facts give the same
@@ -25,6 +26,7 @@ public final class Planner {
   private final Vm vm;
   private final NodeFacts facts;
   private final List<Step> steps = new ArrayList<>();
+  private final List<Step> checks = new ArrayList<>();
   private final List<PlannedDisk> disks = new ArrayList<>();
   private final TreeMap<String, String> images = new TreeMap<>();
 
@@ -41,7 +43,7 @@ public final class Planner {
     var layout = facts.layout();
     steps.add(new Step.MakeDirectory(layout.runVm(vm.uuid()).toString(), Step.Life.RUN));
     vm.disks().forEach(this::disk);
-    var directory = layout.vm(vm.namespace(), vm.name());
+    var directory = layout.vm(new VmKey(vm.namespace(), vm.name()));
     var cloudInit = vm.cloudInit();
     Seed seed = null;
     if (cloudInit != null) {
@@ -50,8 +52,18 @@ public final class Planner {
       steps.add(new Step.WriteSeed(path, seed.label()));
       disks.add(seedDisk(path));
     }
+    steps.addAll(checks);
     steps.add(new Step.StartDomain(vm.uuid(), DomainXml.domainName(vm)));
-    var plan = new Plan(Plan.VERSION, vm.namespace(), vm.name(), vm.uuid(), images, disks, steps);
+    var plan =
+        new Plan(
+            Plan.VERSION,
+            vm.namespace(),
+            vm.name(),
+            vm.uuid(),
+            facts.libvirt(),
+            images,
+            disks,
+            steps);
     return new Planned(plan, DomainXml.of(vm, facts, disks), seed);
   }
 
@@ -90,17 +102,26 @@ public final class Planner {
     if (images.put(image.reference(), digest) == null) {
       steps.add(new Step.EnsureImage(image.reference(), digest));
     }
-    return local(disk, Link.ofFile(facts.layout().base(digest).toString(), DiskFormat.RAW));
+    return local(disk, Link.ofFile(facts.layout().base(digest).toString(), DiskFormat.RAW), null);
   }
 
+  /**
+   * A kept overlay depends on the bytes below it while its VM is stopped, so its lease lasts as
+   * long. The file is checked as late as can be, right before QEMU opens it.
+   */
   private List<Link> file(Disk disk, FileSource file) {
-    steps.add(new Step.TakeLease("file:" + file.path(), disk.access()));
-    steps.add(new Step.CheckFile(file.path(), file.format()));
-    return local(disk, Link.ofFile(file.path(), file.format()));
+    var source = "file:" + file.path();
+    var link = Link.ofFile(file.path(), file.format());
+    if (disk.copy().mode() == CopyMode.CLONE) {
+      return local(disk, link, source);
+    }
+    steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
+    checks.add(new Step.CheckFile(file.path(), file.format()));
+    return local(disk, link, null);
   }
 
   /** A local source: used as it is, under an overlay, or copied. */
-  private List<Link> local(Disk disk, Link source) {
+  private List<Link> local(Disk disk, Link source, @Nullable String lease) {
     var from = String.valueOf(source.file());
     var size = disk.size() == null ? null : disk.size().bytes();
     return switch (disk.copy().mode()) {
@@ -112,7 +133,7 @@ public final class Planner {
       }
       case CLONE -> {
         var clone = poolFile(disk, "raw");
-        steps.add(new Step.CloneDisk(clone, from, source.format(), size, life(disk)));
+        steps.add(new Step.CloneDisk(clone, from, source.format(), lease, size, life(disk)));
         yield List.of(Link.ofFile(clone, DiskFormat.RAW));
       }
     };
@@ -135,7 +156,9 @@ public final class Planner {
     var name = iscsi.portal() + "/" + iscsi.lun();
     steps.add(
         new Step.TakeLease(
-            "iscsi:" + iscsi.host() + ":" + iscsi.port() + "/" + name, disk.access()));
+            "iscsi:" + iscsi.host() + ":" + iscsi.port() + "/" + name,
+            disk.access(),
+            Step.Life.RUN));
     return List.of(
         Link.ofNetwork(new PlannedDisk.Network("iscsi", name, iscsi.host(), iscsi.port())));
   }
@@ -143,7 +166,7 @@ public final class Planner {
   private PlannedDisk seedDisk(String path) {
     var target = vm.seedTarget();
     return new PlannedDisk(
-        "cloud-init",
+        Vm.SEED_DISK,
         target.device(),
         target.bus(),
         target.position(),
@@ -152,7 +175,7 @@ public final class Planner {
         false,
         false,
         true,
-        "cloud-init",
+        Vm.SEED_DISK,
         List.of(Link.ofFile(path, DiskFormat.RAW)));
   }
 

@@ -13,8 +13,8 @@ import java.util.UUID;
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
+ * state/locks/                       empty files that processes lock
  * run/vms/UUID/                      sockets
- * run/locks/                         empty files that processes lock
  * </pre>
  */
 public record StateLayout(Path state, Path run) {
@@ -37,9 +37,22 @@ public record StateLayout(Path state, Path run) {
     return image(digest).resolve("image.json");
   }
 
-  /** Where pulls in progress keep their bytes. */
+  /** Where pulls in progress keep their bytes, and what is being deleted. */
   public Path spool() {
     return images().resolve("spool");
+  }
+
+  /** An image as it is made, with the same names inside as when it is done. */
+  public Path spooledImage() {
+    return spool().resolve("pull");
+  }
+
+  public Path spooledBase() {
+    return spooledImage().resolve("base.raw");
+  }
+
+  public Path spooledRecord() {
+    return spooledImage().resolve("image.json");
   }
 
   public Path pools() {
@@ -58,16 +71,36 @@ public record StateLayout(Path state, Path run) {
     return state.resolve("vms");
   }
 
-  /** Neither part of a Kubernetes name has an underscore, so the pair is unambiguous. */
-  public Path vm(String namespace, String name) {
-    return vms().resolve(namespace + "_" + name);
+  public Path vm(VmKey key) {
+    return vms().resolve(key.word());
   }
 
   /**
    * Lock files are empty and stay: deleting one while somebody waits for it would break the lock.
    */
-  public Path vmLock(String namespace, String name) {
-    return run.resolve("locks").resolve(namespace + "_" + name);
+  private Path lock(String name) {
+    return state.resolve("locks").resolve(name);
+  }
+
+  public Path vmLock(VmKey key) {
+    return lock("vm-" + key.word());
+  }
+
+  public Path imagesLock() {
+    return lock("images");
+  }
+
+  public Path leasesLock() {
+    return lock("leases");
+  }
+
+  public Path bootLock() {
+    return lock("boot");
+  }
+
+  /** Says of which boot of the machine the run directory is. */
+  public Path bootStamp() {
+    return run.resolve("boot-id");
   }
 
   public Path plan(Path vm) {
@@ -94,6 +127,11 @@ public record StateLayout(Path state, Path run) {
     return state.resolve("leases");
   }
 
+  /** One file for each source, named by a hash of it. */
+  public Path lease(String hash) {
+    return leases().resolve(hash + ".json");
+  }
+
   public Path libvirtState() {
     return state.resolve("libvirt");
   }
@@ -106,8 +144,12 @@ public record StateLayout(Path state, Path run) {
     return state.resolve("accelerator.json");
   }
 
+  public Path runVms() {
+    return run.resolve("vms");
+  }
+
   public Path runVm(UUID vm) {
-    return run.resolve("vms").resolve(vm.toString());
+    return runVms().resolve(vm.toString());
   }
 
   public Path consoleSocket(UUID vm) {

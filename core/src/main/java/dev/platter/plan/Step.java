@@ -64,13 +64,8 @@ public sealed interface Step {
     }
   }
 
-  /** The right to use a source in an access mode. */
-  record TakeLease(String source, Access access) implements Step {
-    @Override
-    public Life life() {
-      return Life.RUN;
-    }
-
+  /** The right to use a source in an access mode, for as long as a disk depends on it. */
+  record TakeLease(String source, Access access, Life life) implements Step {
     @Override
     public String summary() {
       return "take " + access.word() + " lease on " + source;
@@ -109,8 +104,17 @@ public sealed interface Step {
     }
   }
 
-  /** Copies all bytes into a raw file of our own. */
-  record CloneDisk(String path, String from, DiskFormat format, @Nullable Long size, Life life)
+  /**
+   * /** Copies all bytes into a raw file of our own. The source is leased, as {@code lease} names
+   * it, while it is copied and no longer; an image needs no lease.
+   */
+  record CloneDisk(
+      String path,
+      String from,
+      DiskFormat format,
+      @Nullable String lease,
+      @Nullable Long size,
+      Life life)
       implements Step {
     @Override
     public String summary() {

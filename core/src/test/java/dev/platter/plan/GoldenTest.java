@@ -132,6 +132,7 @@ class GoldenTest {
     return new NodeFacts(
         new StateLayout(Path.of("/var/lib/platter"), Path.of("/run/platter")),
         NodeFacts.Accelerator.TCG,
+        "",
         "/usr/bin/qemu-system-x86_64",
         digests);
   }

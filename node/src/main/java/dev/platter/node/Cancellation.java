@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 
 /**
  * Lets ctrl-C end a plan between steps, and inside a long one by interrupting its I/O; what was
@@ -9,22 +10,22 @@ import dev.platter.model.PlatterException;
 public final class Cancellation {
   private Cancellation() {}
 
-  /** Ends the plan if the thread was interrupted. */
-  static void check() {
-    if (Thread.interrupted()) {
+  /** Ends the work if the thread was interrupted. */
+  public static void check() {
+    if (Thread.currentThread().isInterrupted()) {
       throw cancelled();
     }
   }
 
   static PlatterException cancelled() {
     return PlatterException.of(
-        PlatterException.Code.CONFLICT,
+        Code.CONFLICT,
         "cancelled",
-        "What was begun has been undone; nothing is left.");
+        "What was begun is undone; 'platter ps --all' shows what there is.");
   }
 
   /** Runs with the interrupt put aside: a file channel closes itself in an interrupted thread. */
-  static void shield(Runnable work) {
+  public static void shield(Runnable work) {
     var interrupted = Thread.interrupted();
     try {
       work.run();

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Looks at what VMs need on this machine. Starts Platter's libvirt to see that it works, and
- * changes nothing else.
+ * Looks at what VMs need here. It makes the state directory and starts Platter's libvirt to see
+ * that they work.
  */
 public final class Doctor {
   private final NodeConfig config;
@@ -43,25 +43,33 @@ public final class Doctor {
 
   private List<Finding> examine() {
     try (var machine = new LocalMachine(config.layout(), config.connect())) {
-      var emulator = check("qemu", machine::emulator);
-      if (emulator) {
-        var accelerator = machine.accelerator();
-        switch (accelerator) {
-          case KVM -> ok("kvm", "runs guests");
-          case TCG ->
-              findings.add(
-                  new Finding(
-                      "kvm",
-                      Result.LIMITED,
-                      Files.exists(Path.of("/dev/kvm")) ? "/dev/kvm runs no guest" : "no /dev/kvm",
-                      "VMs run by emulation, many times slower. Use a machine with hardware virtualisation."));
-        }
+      if (check("qemu", machine::emulator)) {
+        accelerator(machine);
       }
       check("libvirt", () -> libvirtVersion(machine));
       check("state directory", this::stateDirectory);
       free();
     }
     return findings;
+  }
+
+  private void accelerator(LocalMachine machine) {
+    try {
+      switch (machine.accelerator()) {
+        case KVM -> ok("kvm", "runs guests");
+        case TCG ->
+            limited(
+                "kvm",
+                Files.exists(Path.of("/dev/kvm")) ? "/dev/kvm runs no guest" : "no /dev/kvm",
+                "VMs run by emulation, many times slower. Use a machine with hardware virtualisation.");
+      }
+    } catch (PlatterException e) {
+      limited("kvm", String.valueOf(e.getMessage()), e.next());
+    }
+  }
+
+  private void limited(String name, String found, String advice) {
+    findings.add(new Finding(name, Result.LIMITED, found, advice));
   }
 
   private interface Check {
@@ -85,7 +93,7 @@ public final class Doctor {
   }
 
   private String libvirtVersion(LocalMachine machine) {
-    try (var libvirt = Libvirt.open(machine.libvirtUri())) {
+    try (var libvirt = Libvirt.open(machine.uri(machine.libvirt()))) {
       return (config.connect().isPresent() ? "at " + config.connect().get() : "Platter's own")
           + ", version "
           + libvirt.version().major()

@@ -13,8 +13,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
 /**
- * Changes that are on the disk when the call returns. A file becomes visible by rename only, so
- * that a reader sees the old content or the new one, whenever the writer is killed.
+ * Changes that are on the disk when the call returns. What is published appears by rename, so that
+ * a reader sees the old content or the new one, whenever the writer is killed.
  */
 final class Durable {
   private Durable() {}
@@ -59,6 +59,14 @@ final class Durable {
     Files.createDirectories(
         directory,
         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+  }
+
+  /** Creates one directory for its owner alone; fails if the name exists. */
+  static void makeDirectory(Path directory) throws IOException {
+    Files.createDirectory(
+        directory,
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    syncDirectory(parent(directory));
   }
 
   static void delete(Path path) throws IOException {

@@ -1,16 +1,20 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -23,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  * the VM is stopped, a stop or a removal is finished; a start whose last step is recorded counts as
  * finished. Undoing a step that was not done is harmless, because every object it could find under
  * that name was made after our record of the name: {@link #refuseForeign} makes sure of it.
+ *
+ * <p>Nothing is decided about a VM but under its lock, from what is read under its lock.
  */
 final class Executor {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
@@ -38,81 +44,146 @@ final class Executor {
   }
 
   /** Makes the VM and starts it. If a step fails nothing is left of it. */
-  VmRecord create(Planned planned) throws IOException {
+  void create(Planned planned) throws IOException {
     var plan = planned.plan();
-    try (var _ = lock(plan.namespace(), plan.name())) {
-      recover(plan.namespace(), plan.name());
-      refuseForeign(plan);
-      var record = VmRecord.create(layout, planned);
-      up(record, planned.seed());
-      return record;
+    try (var _ = lock(plan.key())) {
+      recover(plan.key());
+      if (VmRecord.find(layout, plan.key()).isPresent()) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "there is a VM " + plan.key() + " already",
+            "Start it with 'platter start "
+                + plan.name()
+                + "', or remove it with 'platter rm "
+                + plan.name()
+                + "'.");
+      }
+      refuseForeign(plan, plan.steps());
+      up(VmRecord.create(layout, planned), planned.seed());
     }
   }
 
-  /** Starts a stopped VM from its stored plan. */
-  void start(VmRecord record) throws IOException {
-    try (var _ = lock(record)) {
-      recover(record.plan().namespace(), record.plan().name());
+  /** Starts a stopped VM from its stored plan, if {@code check} lets it. */
+  void start(VmKey key, Check check) throws IOException {
+    try (var _ = lock(key)) {
+      recover(key);
+      var record = find(key);
+      check.accept(record);
+      if (runner.domainExists(record.plan())) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "the VM " + key + " is running already",
+            "See 'platter ps', or stop it first.");
+      }
       down(record);
+      var done = state(record).done();
+      var steps = record.plan().steps();
+      refuseForeign(
+          record.plan(),
+          IntStream.range(0, steps.size())
+              .filter(i -> !done.contains(i))
+              .mapToObj(steps::get)
+              .toList());
       up(record, null);
     }
   }
 
-  void stop(VmRecord record) throws IOException {
-    try (var _ = lock(record)) {
+  /** What must hold of a stopped VM before it is started again. */
+  interface Check {
+    void accept(VmRecord record) throws IOException;
+  }
+
+  /**
+   * Asks the guest first; only then is anything recorded, so that a stop which is given up changes
+   * nothing.
+   */
+  void stop(VmKey key, Shutdown shutdown) throws IOException {
+    try (var _ = lock(key)) {
+      var record = find(key);
+      runner.askToEnd(record.plan(), shutdown);
       down(record);
     }
   }
 
-  void remove(VmRecord record) throws IOException {
-    try (var _ = lock(record)) {
-      takeAway(record);
+  void remove(VmKey key, boolean force) throws IOException {
+    try (var _ = lock(key)) {
+      var record = find(key);
+      if (!force && runner.domainExists(record.plan())) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "the VM " + key + " is running",
+            "Stop it first with 'platter stop " + key.name() + "', or use --force.");
+      }
+      goTo(record, Journal.Goal.REMOVE);
     }
   }
 
-  /** Finishes what dead processes left. VMs that somebody is working on are passed over. */
-  void recoverAll() throws IOException {
-    for (var directory : VmRecord.directories(layout)) {
-      var key = directory.getFileName().toString().split("_", 2);
-      if (key.length != 2) {
+  /**
+   * Finishes what dead processes left, and takes down VMs whose guest has ended. VMs that somebody
+   * is working on are passed over, and one that cannot be helped does not stand in the way of the
+   * others.
+   */
+  void tidy(Consumer<PlatterException> broken) throws IOException {
+    for (var key : VmRecord.keys(layout)) {
+      var mutex = FileMutex.tryTake(layout.vmLock(key));
+      if (mutex.isEmpty()) {
         continue;
       }
-      var mutex = FileMutex.tryTake(layout.vmLock(key[0], key[1]));
-      if (mutex.isPresent()) {
-        try (var _ = mutex.get()) {
-          recover(key[0], key[1]);
+      try (var _ = mutex.get()) {
+        recover(key);
+        var record = VmRecord.find(layout, key);
+        if (record.isPresent()
+            && state(record.get()).up()
+            && !runner.domainExists(record.get().plan())) {
+          down(record.get());
         }
+      } catch (PlatterException e) {
+        broken.accept(e);
       }
     }
   }
 
-  /** The VM's lock is held. */
-  private void recover(String namespace, String name) throws IOException {
-    var directory = layout.vm(namespace, name);
-    var record = VmRecord.find(layout, namespace, name);
-    if (record.isEmpty()) {
-      if (Files.isDirectory(directory)) {
-        removeDirectory(namespace, name);
+  /** The VM's lock is held, here and in all that follows. */
+  private void recover(VmKey key) throws IOException {
+    var found = VmRecord.find(layout, key);
+    if (found.isEmpty()) {
+      if (Files.isDirectory(layout.vm(key))) {
+        removeDirectory(key);
       }
       return;
     }
-    var state = record.get().state(layout);
-    var allDone = state.done().size() == record.get().plan().steps().size();
+    var record = found.get();
+    var state = state(record);
+    var allDone = state.done().size() == record.plan().steps().size();
     if (state.open() == Journal.Goal.UP && allDone) {
-      try (var journal = Journal.open(layout.journal(directory))) {
+      try (var journal = Journal.open(layout.journal(record.directory()))) {
         journal.end(Journal.Goal.UP);
       }
     } else if (state.open() == Journal.Goal.REMOVE || !state.everUp()) {
-      takeAway(record.get());
+      goTo(record, Journal.Goal.REMOVE);
     } else if (state.open() != null) {
-      down(record.get());
+      down(record);
     }
+  }
+
+  private VmRecord find(VmKey key) throws IOException {
+    return VmRecord.find(layout, key).orElseThrow(() -> noSuchVm(key));
+  }
+
+  static PlatterException noSuchVm(VmKey key) {
+    return PlatterException.of(
+        Code.NOT_FOUND, "there is no VM " + key, "'platter ps --all' lists the VMs.");
+  }
+
+  private Journal.State state(VmRecord record) throws IOException {
+    return Journal.read(layout.journal(record.directory()));
   }
 
   private void up(VmRecord record, @Nullable Seed seed) throws IOException {
     var steps = record.plan().steps();
     try (var journal = Journal.open(layout.journal(record.directory()))) {
-      var before = record.state(layout);
+      var before = state(record);
+      var unrecorded = new TreeSet<Integer>();
       journal.begin(Journal.Goal.UP);
       try {
         for (var i = 0; i < steps.size(); i++) {
@@ -120,25 +191,34 @@ final class Executor {
             Cancellation.check();
             progress.before(steps.get(i));
             runner.run(record, steps.get(i), seed);
+            unrecorded.add(i);
             journal.done(i);
+            unrecorded.clear();
             progress.after(steps.get(i));
           }
         }
       } catch (IOException | RuntimeException e) {
-        Cancellation.shield(
-            () ->
-                undo(
-                    record, journal, before.everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE, e));
+        var goal = before.everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE;
+        Cancellation.shield(() -> undo(record, journal, goal, unrecorded, e));
         throw e;
       }
       journal.end(Journal.Goal.UP);
     }
   }
 
-  /** A step that failed has cleaned up after itself, so only the finished ones are undone. */
-  private void undo(VmRecord record, Journal journal, Journal.Goal goal, Exception cause) {
+  /**
+   * A step that failed has cleaned up after itself; one that worked but could not be recorded has
+   * not.
+   */
+  private void undo(
+      VmRecord record,
+      Journal journal,
+      Journal.Goal goal,
+      SortedSet<Integer> unrecorded,
+      Exception cause) {
     try {
-      backwards(record, journal, goal, record.state(layout).done().stream().sorted().toList());
+      unrecorded.addAll(state(record).done());
+      backwards(record, journal, goal, List.copyOf(unrecorded));
     } catch (IOException | RuntimeException e) {
       // The journal still says what is left, and the next command goes on from there.
       cause.addSuppressed(e);
@@ -149,13 +229,9 @@ final class Executor {
     goTo(record, Journal.Goal.DOWN);
   }
 
-  private void takeAway(VmRecord record) throws IOException {
-    goTo(record, Journal.Goal.REMOVE);
-  }
-
   private void goTo(VmRecord record, Journal.Goal goal) throws IOException {
     try (var journal = Journal.open(layout.journal(record.directory()))) {
-      backwards(record, journal, goal, mayBeDone(record.plan(), record.state(layout)));
+      backwards(record, journal, goal, mayBeDone(record.plan(), state(record)));
     }
   }
 
@@ -180,21 +256,21 @@ final class Executor {
       var step = record.plan().steps().get(i);
       if (goal == Journal.Goal.REMOVE || step.life() == Step.Life.RUN) {
         progress.beforeUndo(step);
-        runner.undo(record, step);
+        runner.undo(record.plan(), step);
         journal.undone(i);
         progress.afterUndo(step);
       }
     }
     if (goal == Journal.Goal.REMOVE) {
-      removeDirectory(record.plan().namespace(), record.plan().name());
+      removeDirectory(record.plan().key());
     } else {
       journal.end(goal);
     }
   }
 
   /** The plan goes first: without it the rest is a creation that was cut short. */
-  private void removeDirectory(String namespace, String name) throws IOException {
-    var directory = layout.vm(namespace, name);
+  private void removeDirectory(VmKey key) throws IOException {
+    var directory = layout.vm(key);
     Durable.delete(layout.plan(directory));
     Durable.deleteTree(directory);
   }
@@ -203,32 +279,21 @@ final class Executor {
    * What a plan is going to make must not exist, so that undoing it can never hit what somebody
    * else made.
    */
-  private void refuseForeign(Plan plan) throws IOException {
-    if (VmRecord.find(layout, plan.namespace(), plan.name()).isPresent()) {
-      throw PlatterException.of(
-          PlatterException.Code.CONFLICT,
-          "there is a VM " + plan.namespace() + "/" + plan.name() + " already",
-          "Start it with 'platter start "
-              + plan.name()
-              + "', or remove it with 'platter rm "
-              + plan.name()
-              + "'.");
+  private void refuseForeign(Plan plan, List<Step> steps) throws IOException {
+    for (var other : VmRecord.list(layout, _ -> {})) {
+      if (other.plan().uuid().equals(plan.uuid()) && !other.plan().key().equals(plan.key())) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "the VM " + other.plan().key() + " has the UUID " + plan.uuid() + " already",
+            "Give each VM its own firmware.uuid, or none.");
+      }
     }
-    for (var step : plan.steps()) {
-      runner.refuseForeign(step);
+    for (var step : steps) {
+      runner.refuseForeign(plan, step);
     }
   }
 
-  Optional<VmRecord> find(String namespace, String name) throws IOException {
-    return VmRecord.find(layout, namespace, name);
-  }
-
-  private FileMutex lock(VmRecord record) throws IOException {
-    return lock(record.plan().namespace(), record.plan().name());
-  }
-
-  private FileMutex lock(String namespace, String name) throws IOException {
-    return FileMutex.take(
-        layout.vmLock(namespace, name), "the VM " + namespace + "/" + name, PATIENCE);
+  private FileMutex lock(VmKey key) throws IOException {
+    return FileMutex.take(layout.vmLock(key), "the VM " + key, PATIENCE);
   }
 }

@@ -12,6 +12,7 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -20,7 +21,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * The images on this machine: for each manifest digest a directory with one sealed, sparse, raw
@@ -94,11 +97,11 @@ public final class ImageStore {
   private void pull(String reference, String digest) throws IOException {
     var located = sources.find(reference);
     var resolved = located.source().resolve(digest);
-    var work = layout.spool().resolve("pull");
+    var work = layout.spooledImage();
     Durable.makeDirectories(work);
     try {
       var disk = extract(located.source(), resolved, work);
-      var base = work.resolve("base.raw");
+      var base = layout.spooledBase();
       var size = makeBase(disk, base);
       Files.deleteIfExists(disk.file());
       Files.setPosixFilePermissions(base, PosixFilePermissions.fromString("r--r--r--"));
@@ -110,8 +113,7 @@ public final class ImageStore {
               disk.format().name().toLowerCase(java.util.Locale.ROOT),
               size,
               Instant.now().toString());
-      Durable.publish(
-          work.resolve(layout.imageRecord(digest).getFileName()), JSON.writeValueAsBytes(image));
+      Durable.publish(layout.spooledRecord(), JSON.writeValueAsBytes(image));
       Files.move(work, layout.image(digest), StandardCopyOption.ATOMIC_MOVE);
       Durable.syncDirectory(layout.images());
     } catch (IOException | RuntimeException e) {
@@ -130,7 +132,7 @@ public final class ImageStore {
         (layer, bytes) -> progress.bytes("pull", bytes, layer.size()));
   }
 
-  /** The size of the disk, a multiple of a sector. */
+  /** The size of the disk. */
   private long makeBase(ExtractedDisk disk, Path base) throws IOException {
     switch (disk.format()) {
       case RAW -> {
@@ -139,10 +141,7 @@ public final class ImageStore {
           channel.force(true);
         }
       }
-      case QCOW2 -> {
-        var size = disks.virtualSize(disk.file(), DiskFormat.QCOW2);
-        disks.toRaw(disk.file(), DiskFormat.QCOW2, base, size);
-      }
+      case QCOW2 -> disks.toRaw(disk.file(), DiskFormat.QCOW2, base);
     }
     var size = Files.size(base);
     if (size == 0) {
@@ -162,41 +161,69 @@ public final class ImageStore {
 
   public List<Image> list() throws IOException {
     var out = new ArrayList<Image>();
-    if (!Files.isDirectory(layout.images())) {
-      return out;
-    }
-    try (var directories = Files.list(layout.images())) {
-      for (var directory : directories.sorted().toList()) {
-        var record = directory.resolve("image.json");
-        if (Files.isRegularFile(record)) {
-          out.add(JSON.readValue(record.toFile(), Image.class));
-        }
-      }
+    for (var digest : digests()) {
+      read(digest).ifPresent(out::add);
     }
     return out;
   }
 
+  /** Empty if somebody removes it just now. */
+  private Optional<Image> read(String digest) throws IOException {
+    try {
+      return Optional.of(
+          JSON.readValue(Files.readAllBytes(layout.imageRecord(digest)), Image.class));
+    } catch (NoSuchFileException e) {
+      return Optional.empty();
+    }
+  }
+
+  private List<String> digests() throws IOException {
+    if (!Files.isDirectory(layout.images())) {
+      return List.of();
+    }
+    try (var directories = Files.list(layout.images())) {
+      return directories
+          .map(directory -> String.valueOf(directory.getFileName()))
+          .filter(name -> name.startsWith("sha256-"))
+          .map(name -> name.replace('-', ':'))
+          .sorted()
+          .toList();
+    }
+  }
+
   /**
-   * Removes images that no VM's plan names. A plan is published before its image is looked for, so
-   * none slips away.
+   * Removes images that no VM's plan names. An image disappears by one rename. A plan is published
+   * before its image is looked for: so a start that still saw the image is seen by the second look
+   * at the plans, and the image comes back.
    */
-  List<Image> collect(java.util.function.Supplier<Set<String>> used) throws IOException {
+  List<Image> collect(Supplier<Set<String>> used) throws IOException {
     try (var _ = lock()) {
       Durable.deleteTree(layout.spool());
-      var inUse = used.get();
+      Durable.makeDirectories(layout.spool());
       var gone = new ArrayList<Image>();
+      var before = used.get();
       for (var image : list()) {
-        if (!inUse.contains(image.digest())) {
-          Durable.delete(layout.imageRecord(image.digest()));
-          Durable.deleteTree(layout.image(image.digest()));
+        if (!before.contains(image.digest()) && removed(image.digest(), used)) {
           gone.add(image);
         }
       }
+      Durable.deleteTree(layout.spool());
       return gone;
     }
   }
 
+  private boolean removed(String digest, Supplier<Set<String>> used) throws IOException {
+    var away = layout.spool().resolve(layout.image(digest).getFileName());
+    Files.move(layout.image(digest), away, StandardCopyOption.ATOMIC_MOVE);
+    if (used.get().contains(digest)) {
+      Files.move(away, layout.image(digest), StandardCopyOption.ATOMIC_MOVE);
+      return false;
+    }
+    Durable.deleteTree(away);
+    return true;
+  }
+
   private FileMutex lock() throws IOException {
-    return FileMutex.take(layout.images().resolve("lock"), "the images", PATIENCE);
+    return FileMutex.take(layout.imagesLock(), "the images", PATIENCE);
   }
 }

@@ -1,12 +1,11 @@
 package dev.platter.node;
 
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Collections;
 import java.util.SortedSet;
 import java.util.TreeSet;
@@ -20,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  * log. A record is one line; a line that was cut off by a power loss has no line break and is
  * ignored, which is right since the call that wrote it never returned. The step that may be half
  * done is the first that is not recorded as done: steps run in order.
+ *
+ * <p>Written through {@link RandomAccessFile}, since a file channel closes itself under an
+ * interrupted thread, and an interrupt is just when records matter.
  */
 final class Journal implements AutoCloseable {
   private static final int SIZE = 16 << 10;
@@ -72,38 +74,39 @@ final class Journal implements AutoCloseable {
     }
   }
 
-  private final FileChannel channel;
-  private int position;
+  private final RandomAccessFile file;
 
-  private Journal(FileChannel channel, int position) {
-    this.channel = channel;
-    this.position = position;
+  private Journal(RandomAccessFile file) {
+    this.file = file;
   }
 
   /** A new journal, which counts once a plan is published beside it. */
-  static Journal create(Path file) throws IOException {
-    Durable.write(file, new byte[SIZE]);
-    return open(file);
+  static Journal create(Path path) throws IOException {
+    Durable.write(path, new byte[SIZE]);
+    return open(path);
   }
 
-  static Journal open(Path file) throws IOException {
-    var text = text(file);
+  static Journal open(Path path) throws IOException {
+    var text = text(path);
     var used = text.lastIndexOf('\n') + 1;
     var state = State.parse(text);
     if (used > FULL && state.open() == null) {
       var compact = state.compact().getBytes(StandardCharsets.UTF_8);
-      Durable.publish(file, ByteBuffer.allocate(SIZE).put(compact).array());
+      Durable.publish(path, ByteBuffer.allocate(SIZE).put(compact).array());
       used = compact.length;
     }
-    return new Journal(FileChannel.open(file, StandardOpenOption.WRITE), used);
+    // "rwd": each write is on the disk when it returns, as by fdatasync.
+    var file = new RandomAccessFile(path.toFile(), "rwd");
+    file.seek(used);
+    return new Journal(file);
   }
 
-  static State read(Path file) throws IOException {
-    return State.parse(text(file));
+  static State read(Path path) throws IOException {
+    return State.parse(text(path));
   }
 
-  private static String text(Path file) throws IOException {
-    var text = Files.readString(file, StandardCharsets.ISO_8859_1);
+  private static String text(Path path) throws IOException {
+    var text = Files.readString(path, StandardCharsets.ISO_8859_1);
     var end = text.indexOf('\0');
     return end < 0 ? text : text.substring(0, end);
   }
@@ -125,15 +128,11 @@ final class Journal implements AutoCloseable {
   }
 
   private void append(String record) throws IOException {
-    var bytes = ByteBuffer.wrap((record + "\n").getBytes(StandardCharsets.UTF_8));
-    while (bytes.hasRemaining()) {
-      position += channel.write(bytes, position);
-    }
-    channel.force(false);
+    file.write((record + "\n").getBytes(StandardCharsets.UTF_8));
   }
 
   @Override
   public void close() throws IOException {
-    channel.close();
+    file.close();
   }
 }

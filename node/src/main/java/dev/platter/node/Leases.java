@@ -3,6 +3,8 @@ package dev.platter.node;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
+import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -24,8 +26,8 @@ final class Leases {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  private final Path directory;
-  private final Predicate<String> vmExists;
+  private final StateLayout layout;
+  private final Predicate<VmKey> vmExists;
 
   /**
    * @param source the source as it is the same for everybody
@@ -34,17 +36,17 @@ final class Leases {
   record Lease(String source, List<Holder> holders) {}
 
   /**
-   * @param vm the VM's directory name
+   * @param vm the VM that uses it
    * @param written the source as the VM's plan writes it
    */
-  record Holder(String vm, String written, Access access) {}
+  record Holder(VmKey vm, String written, Access access) {}
 
-  Leases(Path directory, Predicate<String> vmExists) {
-    this.directory = directory;
+  Leases(StateLayout layout, Predicate<VmKey> vmExists) {
+    this.layout = layout;
     this.vmExists = vmExists;
   }
 
-  void take(String vm, String written, Access access) throws IOException {
+  void take(VmKey vm, String written, Access access) throws IOException {
     var source = normalise(written);
     try (var _ = lock()) {
       var file = file(source);
@@ -59,7 +61,7 @@ final class Leases {
               PlatterException.Code.CONFLICT,
               written
                   + " is in use by the VM "
-                  + holder.vm().replace('_', '/')
+                  + holder.vm()
                   + " ("
                   + holder.access().word()
                   + "), so it cannot be used "
@@ -69,6 +71,7 @@ final class Leases {
         }
       }
       holders.add(new Holder(vm, written, access));
+      Durable.makeDirectories(layout.leases());
       Durable.publish(file, JSON.writeValueAsBytes(new Lease(source, holders)));
     }
   }
@@ -81,9 +84,9 @@ final class Leases {
    * Gives back one use; nothing happens if there is none. Does not look at the source, which may be
    * gone.
    */
-  void release(String vm, String written, Access access) throws IOException {
+  void release(VmKey vm, String written, Access access) throws IOException {
     var given = new Holder(vm, written, access);
-    if (!Files.isDirectory(directory)) {
+    if (!Files.isDirectory(layout.leases())) {
       return;
     }
     try (var _ = lock()) {
@@ -104,7 +107,7 @@ final class Leases {
   }
 
   List<Lease> list() throws IOException {
-    if (!Files.isDirectory(directory)) {
+    if (!Files.isDirectory(layout.leases())) {
       return List.of();
     }
     var out = new ArrayList<Lease>();
@@ -115,20 +118,20 @@ final class Leases {
   }
 
   private List<Path> files() throws IOException {
-    try (var files = Files.list(directory)) {
+    try (var files = Files.list(layout.leases())) {
       return files.filter(file -> file.toString().endsWith(".json")).sorted().toList();
     }
   }
 
   private FileMutex lock() throws IOException {
-    return FileMutex.take(directory.resolve("lock"), "the leases", PATIENCE);
+    return FileMutex.take(layout.leasesLock(), "the leases", PATIENCE);
   }
 
   private Path file(String source) {
     try {
       var hash =
           MessageDigest.getInstance("SHA-256").digest(source.getBytes(StandardCharsets.UTF_8));
-      return directory.resolve(HexFormat.of().formatHex(hash, 0, 16) + ".json");
+      return layout.lease(HexFormat.of().formatHex(hash, 0, 16));
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError("every JDK has SHA-256", e);
     }
@@ -138,17 +141,17 @@ final class Leases {
     return JSON.readValue(file.toFile(), Lease.class);
   }
 
-  /** The same file by another name is the same source. */
+  /**
+   * The same file through a symbolic link or another spelling is the same source; a hard link is
+   * not.
+   */
   private static String normalise(String written) throws IOException {
     if (!written.startsWith("file:")) {
       return written;
     }
     var path = Path.of(written.substring("file:".length()));
     if (!Files.exists(path)) {
-      throw PlatterException.of(
-          PlatterException.Code.NOT_FOUND,
-          "there is no file " + path,
-          "Check the path in the disk's source.");
+      throw LocalDisks.noSuchFile(path);
     }
     return "file:" + path.toRealPath();
   }

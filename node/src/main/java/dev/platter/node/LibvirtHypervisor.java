@@ -21,7 +21,16 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
 
   private synchronized Libvirt libvirt() {
     if (libvirt == null) {
-      libvirt = Libvirt.open(uri.get());
+      var address = uri.get();
+      try {
+        libvirt = Libvirt.open(address);
+      } catch (LibvirtException e) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE,
+            "libvirt at " + address + " cannot be reached: " + e.getMessage(),
+            "'platter doctor' checks what this machine lacks.",
+            e);
+      }
     }
     return libvirt;
   }
@@ -31,17 +40,13 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     try (var _ = libvirt().createXml(domainXml)) {
       // The handle is all there is to give back; the domain goes on.
     } catch (LibvirtException e) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "libvirt cannot start the VM: " + e.getMessage(),
-          "'platter doctor' checks what this machine lacks.",
-          e);
+      throw failed("start the VM", e);
     }
   }
 
   @Override
   public DomainState state(UUID uuid) {
-    return with(uuid, LibvirtHypervisor::state, DomainState.GONE);
+    return with(uuid, "tell the VM's state", LibvirtHypervisor::state, DomainState.GONE);
   }
 
   private static DomainState state(Domain domain) {
@@ -54,40 +59,50 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
 
   @Override
   public void shutdown(UUID uuid) {
-    with(
-        uuid,
-        domain -> {
-          domain.shutdown();
-          return true;
-        },
-        false);
+    with(uuid, "shut the VM down", LibvirtHypervisor::shutdown, false);
+  }
+
+  private static boolean shutdown(Domain domain) {
+    domain.shutdown();
+    return true;
   }
 
   @Override
   public void destroy(UUID uuid) {
-    with(
-        uuid,
-        domain -> {
-          domain.destroy();
-          return true;
-        },
-        false);
+    with(uuid, "end the VM", LibvirtHypervisor::destroy, false);
+  }
+
+  private static boolean destroy(Domain domain) {
+    domain.destroy();
+    return true;
   }
 
   /** A domain that ends between the look-up and the call is as good as one that was not there. */
-  private <T> T with(UUID uuid, Function<Domain, T> work, T absent) {
-    var found = libvirt().domain(uuid);
-    if (found.isEmpty()) {
-      return absent;
-    }
-    try (var domain = found.get()) {
-      return work.apply(domain);
-    } catch (LibvirtException e) {
-      if (libvirt().domain(uuid).isEmpty()) {
+  private <T> T with(UUID uuid, String what, Function<Domain, T> work, T absent) {
+    try {
+      var found = libvirt().domain(uuid);
+      if (found.isEmpty()) {
         return absent;
       }
-      throw e;
+      try (var domain = found.get()) {
+        return work.apply(domain);
+      } catch (LibvirtException e) {
+        if (libvirt().domain(uuid).isEmpty()) {
+          return absent;
+        }
+        throw e;
+      }
+    } catch (LibvirtException e) {
+      throw failed(what, e);
     }
+  }
+
+  private static PlatterException failed(String what, LibvirtException e) {
+    return PlatterException.of(
+        Code.UNAVAILABLE,
+        "libvirt cannot " + what + ": " + e.getMessage(),
+        "'platter doctor' checks what this machine lacks.",
+        e);
   }
 
   @Override

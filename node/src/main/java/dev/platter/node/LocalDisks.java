@@ -7,6 +7,7 @@ import dev.platter.image.raw.SparseCopy;
 import dev.platter.image.raw.SparseWriter;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -15,6 +16,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import org.jspecify.annotations.Nullable;
 
 /** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
 final class LocalDisks {
@@ -24,26 +26,25 @@ final class LocalDisks {
     this.progress = progress;
   }
 
+  static PlatterException noSuchFile(Path file) {
+    return PlatterException.of(
+        Code.NOT_FOUND, "there is no file " + file, "Check the path in the disk's source.");
+  }
+
   /** Refuses what QEMU must not open. */
   void check(Path file, DiskFormat format) throws IOException {
     if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
-      throw PlatterException.of(
-          PlatterException.Code.NOT_FOUND,
-          "there is no file " + file,
-          "Check the path in the disk's source.");
+      throw noSuchFile(file);
     }
     if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
       throw PlatterException.of(
-          PlatterException.Code.INVALID,
+          Code.INVALID,
           file + " is not a regular file",
           "Name the file itself, not a link to it, a directory or a device.");
     }
-    var size = virtualSize(file, format);
-    if (size == 0) {
+    if (virtualSize(file, format) == 0) {
       throw PlatterException.of(
-          PlatterException.Code.INVALID,
-          file + " is empty",
-          "A disk has at least one sector of 512 bytes.");
+          Code.INVALID, file + " is empty", "A disk has at least one sector of 512 bytes.");
     }
   }
 
@@ -56,23 +57,21 @@ final class LocalDisks {
     } catch (BadImageException e) {
       throw refused(file, e);
     } catch (NoSuchFileException e) {
-      throw PlatterException.of(
-          PlatterException.Code.NOT_FOUND,
-          "there is no file " + file,
-          "Check the path in the disk's source.",
-          e);
+      throw noSuchFile(file);
     }
   }
 
-  /** A raw copy of all bytes, grown to the size asked for. */
-  void copy(Step.CloneDisk clone) throws IOException {
-    var from = Path.of(clone.from());
-    var least = virtualSize(from, clone.format());
-    if (clone.size() != null && clone.size() < least) {
+  /**
+   * The size of a disk made from a file: the size asked for, if it is not too small, else the
+   * file's.
+   */
+  long sizeOf(Path from, DiskFormat format, @Nullable Long wanted) throws IOException {
+    var least = virtualSize(from, format);
+    if (wanted != null && wanted < least) {
       throw PlatterException.of(
-          PlatterException.Code.INVALID,
+          Code.INVALID,
           "a size of "
-              + clone.size()
+              + wanted
               + " bytes would cut off the end of "
               + from
               + ", which has "
@@ -80,18 +79,25 @@ final class LocalDisks {
               + " bytes",
           "Leave the size out, or make it larger.");
     }
-    StepRunner.create(
-        clone.path(),
-        to -> {
-          toRaw(from, clone.format(), to, least);
-          if (clone.size() != null) {
-            grow(to, clone.size());
-          }
-        });
+    return wanted == null ? least : wanted;
+  }
+
+  /** A raw copy of all bytes, grown to the size asked for. */
+  void copy(Step.CloneDisk clone, Path to) throws IOException {
+    var from = Path.of(clone.from());
+    var size = sizeOf(from, clone.format(), clone.size());
+    toRaw(from, clone.format(), to);
+    try (var channel = FileChannel.open(to, StandardOpenOption.WRITE)) {
+      if (channel.size() < size) {
+        SparseWriter.extend(channel, size);
+        channel.force(true);
+      }
+    }
   }
 
   /** Writes the raw form of a disk into a new file, which is on the disk when this returns. */
-  void toRaw(Path from, DiskFormat format, Path to, long size) throws IOException {
+  void toRaw(Path from, DiskFormat format, Path to) throws IOException {
+    var size = virtualSize(from, format);
     try {
       switch (format) {
         case RAW -> SparseCopy.copy(from, to, done -> progress.bytes("copy", done, size));
@@ -113,18 +119,9 @@ final class LocalDisks {
     }
   }
 
-  private static void grow(Path file, long size) throws IOException {
-    try (var channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-      if (channel.size() < size) {
-        SparseWriter.extend(channel, size);
-      }
-      channel.force(true);
-    }
-  }
-
   private static PlatterException refused(Path file, BadImageException e) {
     return PlatterException.of(
-        PlatterException.Code.REFUSED,
+        Code.REFUSED,
         file + " is refused: " + e.getMessage(),
         "Make a plain image of it on a machine you trust: qemu-img convert -O qcow2 IN OUT.",
         e);

@@ -9,30 +9,44 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** QEMU and libvirt as they are on this machine. */
 final class LocalMachine implements Machine {
   private static final List<Path> DIRECTORIES =
       List.of(Path.of("/usr/bin"), Path.of("/usr/local/bin"), Path.of("/usr/libexec"));
+  private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
   private final StateLayout layout;
   private final Optional<String> connect;
-  private final LibvirtHypervisor hypervisor;
+  private final Map<String, LibvirtHypervisor> hypervisors = new HashMap<>();
 
   LocalMachine(StateLayout layout, Optional<String> connect) {
     this.layout = layout;
     this.connect = connect;
-    this.hypervisor = new LibvirtHypervisor(this::libvirtUri);
+  }
+
+  @Override
+  public String libvirt() {
+    return connect.orElse("");
+  }
+
+  @Override
+  public synchronized Hypervisor hypervisor(String libvirt) {
+    return hypervisors.computeIfAbsent(libvirt, _ -> new LibvirtHypervisor(() -> uri(libvirt)));
   }
 
   /** Where libvirt is; Platter's own is started if need be. */
-  String libvirtUri() {
-    if (connect.isPresent()) {
-      return connect.get();
+  String uri(String libvirt) {
+    if (!libvirt.isEmpty()) {
+      return libvirt;
     }
     try {
+      forgetEarlierBoots();
       return new PrivateLibvirt(layout.libvirtState(), layout.libvirtRun()).ensureRunning();
     } catch (IOException e) {
       throw PlatterException.of(
@@ -43,9 +57,21 @@ final class LocalMachine implements Machine {
     }
   }
 
-  @Override
-  public Hypervisor hypervisor() {
-    return hypervisor;
+  /**
+   * The run directory may lie on a disk, and libvirt believes the process ids that it finds there:
+   * after a reboot they are somebody else's.
+   */
+  private void forgetEarlierBoots() throws IOException {
+    try (var _ = FileMutex.take(layout.bootLock(), "the run directory", Duration.ofMinutes(1))) {
+      var boot = Files.readString(BOOT_ID);
+      var stamp = layout.bootStamp();
+      if (Files.exists(stamp) && Files.readString(stamp).equals(boot)) {
+        return;
+      }
+      Durable.deleteTree(layout.libvirtRun());
+      Durable.makeDirectories(layout.run());
+      Durable.publish(stamp, boot);
+    }
   }
 
   @Override
@@ -75,7 +101,8 @@ final class LocalMachine implements Machine {
   }
 
   @Override
-  public void close() {
-    hypervisor.close();
+  public synchronized void close() {
+    hypervisors.values().forEach(LibvirtHypervisor::close);
+    hypervisors.clear();
   }
 }

@@ -7,7 +7,14 @@ import dev.platter.plan.NodeFacts;
  * it pays nothing.
  */
 public interface Machine extends AutoCloseable {
-  Hypervisor hypervisor();
+  /** The libvirt that new VMs get, as {@link #hypervisor} takes it. */
+  String libvirt();
+
+  /**
+   * A VM stays with the libvirt that it was made with, whichever is asked for later; empty is
+   * Platter's own.
+   */
+  Hypervisor hypervisor(String libvirt);
 
   NodeFacts.Accelerator accelerator();
 

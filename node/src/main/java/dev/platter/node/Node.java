@@ -5,14 +5,16 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
 import dev.platter.plan.NodeFacts;
-import dev.platter.plan.PlanJson;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Planner;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -25,47 +27,46 @@ public final class Node implements AutoCloseable {
   private final StateLayout layout;
   private final Machine machine;
   private final Progress progress;
-  private final LocalDisks disks;
   private final ImageStore images;
+  private final Executor executor;
 
   public Node(StateLayout layout, Machine machine, ImageSources sources, Progress progress) {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
-    this.disks = new LocalDisks(progress);
+    var disks = new LocalDisks(progress);
     this.images = new ImageStore(layout, sources, disks, progress);
+    var runner = new StepRunner(layout, images, new Leases(layout, this::exists), disks, machine);
+    this.executor = new Executor(layout, runner, progress);
+  }
+
+  private boolean exists(VmKey key) {
+    return Files.isRegularFile(layout.plan(layout.vm(key)));
   }
 
   /** Finishes what earlier commands left half done, and takes down VMs whose guest has ended. */
   public void tidy() throws IOException {
     Durable.makeDirectories(layout.state());
-    var executor = executor(Shutdown.AT_ONCE);
-    executor.recoverAll();
-    for (var record : VmRecord.list(layout)) {
-      if (record.state(layout).up() && record.state(layout).open() == null && gone(record)) {
-        executor.stop(record);
-      }
-    }
+    executor.tidy(this::warn);
   }
 
-  private boolean gone(VmRecord record) {
-    return machine.hypervisor().state(record.plan().uuid()) == Hypervisor.DomainState.GONE;
+  private void warn(PlatterException e) {
+    progress.warning(e.getMessage() + (e.next().isEmpty() ? "" : " (" + e.next() + ")"));
   }
 
   /**
-   * What {@link #run} would do; nothing is changed. A VM that exists keeps the digests it was made
-   * with.
+   * What {@link #run} would do; nothing is changed. A VM that exists keeps what it was made with.
    */
   public Planned plan(Vm vm) throws IOException {
-    var known =
-        VmRecord.find(layout, vm.namespace(), vm.name()).map(record -> record.plan().images());
-    return Planner.plan(
-        vm,
+    var known = VmRecord.find(layout, new VmKey(vm.namespace(), vm.name())).map(VmRecord::plan);
+    var facts =
         new NodeFacts(
             layout,
             machine.accelerator(),
+            known.isPresent() ? known.get().libvirt() : machine.libvirt(),
             machine.emulator(),
-            digests(vm, known.orElse(Map.of()))));
+            digests(vm, known.isPresent() ? known.get().images() : Map.of()));
+    return Planner.plan(vm, facts);
   }
 
   private Map<String, String> digests(Vm vm, Map<String, String> known) {
@@ -82,93 +83,94 @@ public final class Node implements AutoCloseable {
   /** Makes and starts the VM, or starts it again if it is there, stopped, and still the same. */
   public VmStatus run(Vm vm) throws IOException {
     var planned = plan(vm);
-    var existing = VmRecord.find(layout, vm.namespace(), vm.name());
-    if (existing.isEmpty()) {
-      return status(executor(Shutdown.AT_ONCE).create(planned));
+    var key = planned.plan().key();
+    if (exists(key)) {
+      executor.start(key, record -> refuseOther(record, planned));
+    } else {
+      executor.create(planned);
     }
-    var same =
-        PlanJson.write(existing.get().plan()).equals(PlanJson.write(planned.plan()))
-            && existing.get().domainXml(layout).equals(planned.domainXml());
-    if (!same) {
+    return status(key);
+  }
+
+  private void refuseOther(VmRecord record, Planned planned) throws IOException {
+    var seed = planned.seed();
+    var seedFile = layout.seed(record.directory());
+    var sameSeed =
+        seed == null
+            ? !Files.exists(seedFile)
+            : Files.exists(seedFile)
+                && Arrays.equals(Files.readAllBytes(seedFile), SeedImage.bytes(seed));
+    if (!sameSeed
+        || !record.plan().equals(planned.plan())
+        || !record.domainXml(layout).equals(planned.domainXml())) {
+      var name = record.plan().name();
       throw PlatterException.of(
           Code.CONFLICT,
-          "the VM " + vm.name() + " exists and was made from a different description",
+          "the VM " + name + " exists and was made from a different description",
           "Remove it first with 'platter rm "
-              + vm.name()
+              + name
               + "', or start it as it is with 'platter start "
-              + vm.name()
+              + name
               + "'.");
     }
-    return start(vm.namespace(), vm.name());
   }
 
-  public VmStatus start(String namespace, String name) throws IOException {
-    var record = find(namespace, name);
-    if (status(record).phase() != VmStatus.Phase.STOPPED) {
-      throw PlatterException.of(
-          Code.CONFLICT,
-          "the VM " + name + " is running already",
-          "See 'platter ps', or stop it first.");
-    }
-    executor(Shutdown.AT_ONCE).start(record);
-    return status(record);
+  public VmStatus start(VmKey key) throws IOException {
+    executor.start(key, _ -> {});
+    return status(key);
   }
 
-  public void stop(String namespace, String name, Duration grace) throws IOException {
-    executor(new Shutdown(grace)).stop(find(namespace, name));
+  public void stop(VmKey key, Duration grace) throws IOException {
+    executor.stop(key, new Shutdown(grace));
   }
 
   /** Removes the VM with all its disks. */
-  public void remove(String namespace, String name, boolean force) throws IOException {
-    var record = find(namespace, name);
-    if (!force && status(record).phase() != VmStatus.Phase.STOPPED) {
-      throw PlatterException.of(
-          Code.CONFLICT,
-          "the VM " + name + " is running",
-          "Stop it first with 'platter stop " + name + "', or use --force.");
-    }
-    executor(Shutdown.AT_ONCE).remove(record);
+  public void remove(VmKey key, boolean force) throws IOException {
+    executor.remove(key, force);
   }
 
   public List<VmStatus> list() throws IOException {
     var out = new ArrayList<VmStatus>();
-    for (var record : VmRecord.list(layout)) {
-      out.add(status(record));
+    for (var record : VmRecord.list(layout, this::warn)) {
+      status(record).ifPresent(out::add);
     }
     return out;
   }
 
-  public VmStatus status(String namespace, String name) throws IOException {
-    return status(find(namespace, name));
+  public VmStatus status(VmKey key) throws IOException {
+    var record = VmRecord.find(layout, key);
+    var status = record.isPresent() ? status(record.get()) : Optional.<VmStatus>empty();
+    return status.orElseThrow(() -> Executor.noSuchVm(key));
   }
 
-  private VmStatus status(VmRecord record) throws IOException {
+  private Optional<VmStatus> status(VmRecord record) throws IOException {
     var state = record.state(layout);
-    var phase =
-        state.open() != null
-            ? VmStatus.Phase.CHANGING
-            : !state.up()
-                ? VmStatus.Phase.STOPPED
-                : switch (machine.hypervisor().state(record.plan().uuid())) {
-                  case RUNNING -> VmStatus.Phase.RUNNING;
-                  case PAUSED -> VmStatus.Phase.PAUSED;
-                  case GONE -> VmStatus.Phase.STOPPED;
-                };
-    return new VmStatus(
-        record.plan(),
-        phase,
-        layout.consoleLog(record.directory()),
-        layout.consoleSocket(record.plan().uuid()));
+    return state.map(
+        journal ->
+            new VmStatus(
+                record.plan(),
+                phase(record, journal),
+                layout.consoleLog(record.directory()),
+                layout.consoleSocket(record.plan().uuid())));
   }
 
-  private VmRecord find(String namespace, String name) throws IOException {
-    Optional<VmRecord> record = VmRecord.find(layout, namespace, name);
-    return record.orElseThrow(
-        () ->
-            PlatterException.of(
-                Code.NOT_FOUND,
-                "there is no VM " + namespace + "/" + name,
-                "'platter ps --all' lists the VMs."));
+  private VmStatus.Phase phase(VmRecord record, Journal.State state) {
+    if (state.open() != null) {
+      return VmStatus.Phase.CHANGING;
+    }
+    if (!state.up()) {
+      return VmStatus.Phase.STOPPED;
+    }
+    try {
+      return switch (machine.hypervisor(record.plan().libvirt()).state(record.plan().uuid())) {
+        case RUNNING -> VmStatus.Phase.RUNNING;
+        case PAUSED -> VmStatus.Phase.PAUSED;
+        case GONE -> VmStatus.Phase.STOPPED;
+      };
+    } catch (PlatterException e) {
+      warn(e);
+      return VmStatus.Phase.UNKNOWN;
+    }
   }
 
   public ImageStore images() {
@@ -187,36 +189,22 @@ public final class Node implements AutoCloseable {
     return images.collect(this::digestsInUse);
   }
 
+  /** A VM whose record cannot be read may use any image, so then nothing is removed. */
   private Set<String> digestsInUse() {
     try {
       var used = new HashSet<String>();
-      for (var record : VmRecord.list(layout)) {
-        used.addAll(record.plan().images().values());
+      for (var key : VmRecord.keys(layout)) {
+        VmRecord.find(layout, key)
+            .ifPresent(record -> used.addAll(record.plan().images().values()));
       }
       return used;
     } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
+      throw new UncheckedIOException(e);
     }
   }
 
   public StateLayout layout() {
     return layout;
-  }
-
-  private Executor executor(Shutdown shutdown) {
-    var runner =
-        new StepRunner(
-            layout,
-            images,
-            new Leases(layout.leases(), this::vmExists),
-            disks,
-            machine.hypervisor(),
-            shutdown);
-    return new Executor(layout, runner, progress);
-  }
-
-  private boolean vmExists(String key) {
-    return Files.isRegularFile(layout.plan(layout.vms().resolve(key)));
   }
 
   @Override

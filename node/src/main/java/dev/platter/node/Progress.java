@@ -18,6 +18,9 @@ public interface Progress {
   /** The step is undone and recorded. */
   default void afterUndo(Step step) {}
 
+  /** Something is wrong that does not stop the command. */
+  default void warning(String text) {}
+
   /** So many bytes of a long copy are done; total is -1 if it is not known. */
   default void bytes(String what, long done, long total) {}
 }

@@ -1,24 +1,23 @@
 package dev.platter.node;
 
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import java.time.Duration;
 import java.util.UUID;
 
-/**
- * How a running domain is ended: the guest is asked and given time, then the domain is destroyed.
- */
-public record Shutdown(Duration grace) {
-  public static final Shutdown AT_ONCE = new Shutdown(Duration.ZERO);
-
+/** How long a guest may take to power off when it is asked to. */
+record Shutdown(Duration grace) {
   private static final long STEP_MILLIS = 100;
   private static final long ASK_AGAIN_MILLIS = 5_000;
 
-  void end(Hypervisor hypervisor, UUID uuid) {
+  /** Returns when the guest has ended or its time is over. */
+  void ask(Hypervisor hypervisor, UUID uuid) {
     var begun = System.nanoTime();
     var asked = Long.MIN_VALUE;
     while (hypervisor.state(uuid) == Hypervisor.DomainState.RUNNING) {
       var passed = (System.nanoTime() - begun) / 1_000_000;
       if (passed >= grace.toMillis()) {
-        break;
+        return;
       }
       // A guest that is still booting misses the first request.
       if (asked == Long.MIN_VALUE || passed - asked >= ASK_AGAIN_MILLIS) {
@@ -29,9 +28,9 @@ public record Shutdown(Duration grace) {
         Thread.sleep(STEP_MILLIS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        break;
+        throw PlatterException.of(
+            Code.CONFLICT, "cancelled", "The guest was asked to power off and may do so.", e);
       }
     }
-    hypervisor.destroy(uuid);
   }
 }

@@ -1,25 +1,20 @@
 package dev.platter.node;
 
-import dev.platter.image.iso.IsoImage;
 import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.image.raw.SparseFile;
+import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.plan.Plan;
 import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
-import java.io.BufferedOutputStream;
 import java.io.IOException;
-import java.nio.channels.Channels;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Set;
-import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,54 +26,52 @@ final class StepRunner {
   private final ImageStore images;
   private final Leases leases;
   private final LocalDisks disks;
-  private final Hypervisor hypervisor;
-  private final Shutdown shutdown;
+  private final Machine machine;
 
   StepRunner(
-      StateLayout layout,
-      ImageStore images,
-      Leases leases,
-      LocalDisks disks,
-      Hypervisor hypervisor,
-      Shutdown shutdown) {
+      StateLayout layout, ImageStore images, Leases leases, LocalDisks disks, Machine machine) {
     this.layout = layout;
     this.images = images;
     this.leases = leases;
     this.disks = disks;
-    this.hypervisor = hypervisor;
-    this.shutdown = shutdown;
+    this.machine = machine;
   }
 
   void run(VmRecord vm, Step step, @Nullable Seed seed) throws IOException {
     switch (step) {
-      case Step.MakeDirectory directory -> Durable.makeDirectories(Path.of(directory.path()));
+      case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest());
-      case Step.TakeLease lease -> leases.take(vm.key(), lease.source(), lease.access());
+      case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
       case Step.CreateOverlay overlay -> overlay(overlay);
-      case Step.CloneDisk clone -> disks.copy(clone);
+      case Step.CloneDisk clone -> copy(vm.plan(), clone);
       case Step.CreateBlank blank ->
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, seed));
-      case Step.StartDomain _ -> hypervisor.start(vm.domainXml(layout));
+      case Step.StartDomain _ -> start(vm);
     }
   }
 
-  void undo(VmRecord vm, Step step) throws IOException {
+  void undo(Plan plan, Step step) throws IOException {
     switch (step) {
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
       case Step.EnsureImage _, Step.CheckFile _ -> {}
-      case Step.TakeLease lease -> leases.release(vm.key(), lease.source(), lease.access());
+      case Step.TakeLease lease -> leases.release(plan.key(), lease.source(), lease.access());
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
-      case Step.CloneDisk clone -> Durable.delete(Path.of(clone.path()));
+      case Step.CloneDisk clone -> {
+        Durable.delete(Path.of(clone.path()));
+        if (clone.lease() != null) {
+          leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
+        }
+      }
       case Step.CreateBlank blank -> Durable.delete(Path.of(blank.path()));
       case Step.WriteSeed write -> Durable.delete(Path.of(write.path()));
-      case Step.StartDomain domain -> shutdown.end(hypervisor, domain.uuid());
+      case Step.StartDomain domain -> hypervisor(plan).destroy(domain.uuid());
     }
   }
 
   /** Fails if what the step would make exists: it would not be ours. */
-  void refuseForeign(Step step) {
+  void refuseForeign(Plan plan, Step step) {
     var exists =
         switch (step) {
           case Step.CreateOverlay overlay -> exists(overlay.path());
@@ -87,16 +80,11 @@ final class StepRunner {
           case Step.WriteSeed write -> exists(write.path());
           case Step.MakeDirectory directory -> exists(directory.path());
           case Step.StartDomain domain ->
-              hypervisor.state(domain.uuid()) == Hypervisor.DomainState.GONE
-                  ? null
-                  : "libvirt domain " + domain.uuid();
+              domainExists(plan) ? "libvirt domain " + domain.uuid() : null;
           case Step.EnsureImage _, Step.TakeLease _, Step.CheckFile _ -> null;
         };
     if (exists != null) {
-      throw PlatterException.of(
-          PlatterException.Code.CONFLICT,
-          "the " + exists + " exists, and no record of Platter names it",
-          "Platter does not touch what it did not make. Move it away, or give the VM another name.");
+      throw foreign(exists);
     }
   }
 
@@ -104,46 +92,68 @@ final class StepRunner {
     return Files.exists(Path.of(path), LinkOption.NOFOLLOW_LINKS) ? "file " + path : null;
   }
 
-  private void overlay(Step.CreateOverlay step) throws IOException {
-    var backing = Path.of(step.backing());
-    var least = disks.virtualSize(backing, step.backingFormat());
-    var size = step.size() == null ? least : step.size();
-    if (size < least) {
-      throw PlatterException.of(
-          PlatterException.Code.INVALID,
-          "a size of "
-              + size
-              + " bytes would cut off the end of "
-              + backing
-              + ", which has "
-              + least
-              + " bytes",
-          "Leave the size out, or make it larger.");
+  private static PlatterException foreign(String what) {
+    return PlatterException.of(
+        Code.CONFLICT,
+        "the " + what + " exists, and no record of Platter names it",
+        "Platter does not touch what it did not make. Move it away, or give the VM another name.");
+  }
+
+  boolean domainExists(Plan plan) {
+    return hypervisor(plan).state(plan.uuid()) != Hypervisor.DomainState.GONE;
+  }
+
+  /** Gives the guest time to power off. */
+  void askToEnd(Plan plan, Shutdown shutdown) {
+    shutdown.ask(hypervisor(plan), plan.uuid());
+  }
+
+  private Hypervisor hypervisor(Plan plan) {
+    return machine.hypervisor(plan.libvirt());
+  }
+
+  /** An error may come after the domain has started, as when the connection to libvirt is lost. */
+  private void start(VmRecord vm) throws IOException {
+    try {
+      hypervisor(vm.plan()).start(vm.domainXml(layout));
+    } catch (RuntimeException e) {
+      try {
+        hypervisor(vm.plan()).destroy(vm.plan().uuid());
+      } catch (RuntimeException again) {
+        e.addSuppressed(again);
+      }
+      throw e;
     }
-    create(
-        step.path(),
-        path ->
-            Qcow2Overlay.create(
-                path, new Qcow2Overlay.Backing(step.backing(), step.backingFormat().word()), size));
+  }
+
+  private void overlay(Step.CreateOverlay step) throws IOException {
+    var size = disks.sizeOf(Path.of(step.backing()), step.backingFormat(), step.size());
+    var backing = new Qcow2Overlay.Backing(step.backing(), step.backingFormat().word());
+    create(step.path(), path -> Qcow2Overlay.create(path, backing, size));
+  }
+
+  private void copy(Plan plan, Step.CloneDisk clone) throws IOException {
+    if (clone.lease() == null) {
+      create(clone.path(), path -> disks.copy(clone, path));
+      return;
+    }
+    leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
+    try {
+      disks.check(Path.of(clone.from()), clone.format());
+      create(clone.path(), path -> disks.copy(clone, path));
+    } finally {
+      leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
+    }
   }
 
   private static void writeSeed(Path path, @Nullable Seed seed) throws IOException {
     if (seed == null) {
       throw new IllegalStateException("the content of " + path + " is not known any more");
     }
-    var files = new TreeMap<String, byte[]>();
-    seed.files().forEach((name, text) -> files.put(name, text.getBytes(StandardCharsets.UTF_8)));
-    var options = Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-    var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
-    try (var channel = FileChannel.open(path, options, mode)) {
-      var out = new BufferedOutputStream(Channels.newOutputStream(channel));
-      new IsoImage(seed.label(), files).writeTo(out);
-      out.flush();
-      channel.force(true);
-    }
+    Durable.write(path, SeedImage.bytes(seed));
   }
 
-  interface FileMaker {
+  private interface FileMaker {
     void make(Path path) throws IOException;
   }
 
@@ -151,24 +161,23 @@ final class StepRunner {
    * Makes a file that was not there; on failure it is not there again, unless it was somebody
    * else's all along.
    */
-  static void create(String path, FileMaker maker) throws IOException {
+  private static void create(String path, FileMaker maker) throws IOException {
     var file = Path.of(path);
     Durable.makeDirectories(Durable.parent(file));
     try {
       maker.make(file);
     } catch (FileAlreadyExistsException e) {
-      throw PlatterException.of(
-          PlatterException.Code.CONFLICT,
-          "the file " + path + " exists, and no record of Platter names it",
-          "Platter does not touch what it did not make. Move it away, or give the VM another name.",
-          e);
+      throw foreign("file " + path);
+    } catch (ClosedByInterruptException e) {
+      Cancellation.shield(() -> deleteAfter(file, e));
+      throw Cancellation.cancelled();
     } catch (IOException | RuntimeException e) {
-      Cancellation.shield(() -> deleteQuietly(file, e));
+      Cancellation.shield(() -> deleteAfter(file, e));
       throw e;
     }
   }
 
-  private static void deleteQuietly(Path file, Exception cause) {
+  private static void deleteAfter(Path file, Exception cause) {
     try {
       Durable.delete(file);
     } catch (IOException e) {

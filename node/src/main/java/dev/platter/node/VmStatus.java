@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.plan.Plan;
+import dev.platter.plan.VmKey;
 import java.nio.file.Path;
 
 /** A VM as it is now. */
@@ -12,14 +13,12 @@ public record VmStatus(Plan plan, Phase phase, Path consoleLog, Path consoleSock
     PAUSED,
     /** A command is starting, stopping or removing it. */
     CHANGING,
-    STOPPED
+    STOPPED,
+    /** Its libvirt cannot be reached. */
+    UNKNOWN
   }
 
-  public String name() {
-    return plan.name();
-  }
-
-  public String namespace() {
-    return plan.namespace();
+  public VmKey key() {
+    return plan.key();
   }
 }

@@ -11,6 +11,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -23,14 +24,29 @@ import java.util.Optional;
 final class GuestNode implements AutoCloseable {
   static final Duration BOOT = Duration.ofMinutes(4);
 
+  private static final Path MEMO = Path.of("target", "accelerator").toAbsolutePath();
+
   private final Path work;
   private final Node node;
   private final Map<String, SocketChannel> keyboards = new HashMap<>();
 
   GuestNode(Path work, String uri) {
     this.work = work;
+    rememberAccelerator();
     this.node =
         LocalNode.open(new NodeConfig(layout(), Optional.of(uri), Optional.empty()), Progress.NONE);
+  }
+
+  /** Finding out that KVM does not work takes seconds, so it is done once for all nodes. */
+  private void rememberAccelerator() {
+    try {
+      Files.createDirectories(layout().state());
+      if (Files.exists(MEMO)) {
+        Files.copy(MEMO, layout().accelerator());
+      }
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
   }
 
   StateLayout layout() {
@@ -58,7 +74,7 @@ final class GuestNode implements AutoCloseable {
 
   private boolean running(VmStatus vm) {
     try {
-      return node.status(vm.namespace(), vm.name()).phase() != VmStatus.Phase.STOPPED;
+      return node.status(vm.key()).phase() != VmStatus.Phase.STOPPED;
     } catch (IOException e) {
       return false;
     }
@@ -69,18 +85,18 @@ final class GuestNode implements AutoCloseable {
    * time, and what it has not taken is lost when the connection ends.
    */
   void type(VmStatus vm, String line) throws IOException {
-    var keyboard = keyboards.get(vm.name());
+    var keyboard = keyboards.get(vm.key().name());
     if (keyboard == null) {
       keyboard = SocketChannel.open(StandardProtocolFamily.UNIX);
       keyboard.connect(UnixDomainSocketAddress.of(vm.consoleSocket()));
-      keyboards.put(vm.name(), keyboard);
+      keyboards.put(vm.key().name(), keyboard);
     }
     keyboard.write(ByteBuffer.wrap((line + "\n").getBytes(StandardCharsets.UTF_8)));
   }
 
   /** Lets go of the console, which ends with the VM. */
   void hangUp(VmStatus vm) throws IOException {
-    var keyboard = keyboards.remove(vm.name());
+    var keyboard = keyboards.remove(vm.key().name());
     if (keyboard != null) {
       keyboard.close();
     }
@@ -88,11 +104,14 @@ final class GuestNode implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
+    if (Files.exists(layout().accelerator()) && !Files.exists(MEMO)) {
+      Files.copy(layout().accelerator(), MEMO);
+    }
     for (var keyboard : keyboards.values()) {
       keyboard.close();
     }
     for (var vm : node.list()) {
-      node.remove(vm.namespace(), vm.name(), true);
+      node.remove(vm.key(), true);
     }
     node.close();
   }

@@ -10,9 +10,11 @@ import dev.platter.model.Vm;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
@@ -32,6 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
  * without a trace; what was there before Platter is untouched.
  */
 class KillSweepTest {
+  private static final VmKey KEY = new VmKey("default", "sweep");
   private static final String FOREIGN_SECRET = "7a0e8e7e-1111-4222-8333-944455566677";
 
   @RegisterExtension static final PrivateLibvirtExtension LIBVIRT = new PrivateLibvirtExtension();
@@ -139,6 +142,32 @@ class KillSweepTest {
         .map(moment -> DynamicTest.dynamicTest(moment, () -> whileRemoved(moment)));
   }
 
+  /** The VM has been up before, so its kept disks stay whatever happens. */
+  @TestFactory
+  Stream<DynamicTest> killedWhileAStoppedVmIsStarted() throws IOException {
+    return moments(Step.Life.RUN, "before", "after")
+        .map(moment -> DynamicTest.dynamicTest(moment, () -> whileStartedAgain(moment)));
+  }
+
+  private static void whileStartedAgain(String moment) throws Exception {
+    try (var node = node()) {
+      node.run(vm(work));
+      node.stop(KEY, Duration.ZERO);
+      assertThat(KilledProcess.run("start", moment, work, LIBVIRT.uri())).isTrue();
+      node.tidy();
+      assertSameBytes(disk("root", "qcow2"), "qcow2");
+      if (node.status(KEY).phase() == VmStatus.Phase.STOPPED) {
+        assertThat(Files.exists(disk("cow", "qcow2"))).isFalse();
+        assertThat(leases()).isEmpty();
+        node.start(KEY);
+      }
+      assertRunsWithTheRightBytes(node);
+      node.remove(KEY, true);
+      assertNothingIsLeft();
+    }
+    assertForeignersAreUntouched();
+  }
+
   private static Stream<String> moments(String... phases) throws IOException {
     return Stream.concat(moments(Step.Life.RUN, phases), moments(Step.Life.VM, phases));
   }
@@ -161,7 +190,7 @@ class KillSweepTest {
         assertNothingIsLeft();
       } else {
         assertRunsWithTheRightBytes(node);
-        node.remove("default", "sweep", true);
+        node.remove(KEY, true);
         assertNothingIsLeft();
       }
       assertThat(died).as("the process died at " + moment).isTrue();
@@ -180,10 +209,10 @@ class KillSweepTest {
         assertThat(Files.exists(disk("cow", "qcow2"))).isFalse();
         assertThat(leases()).isEmpty();
         assertSameBytes(disk("root", "qcow2"), "qcow2");
-        node.start("default", "sweep");
+        node.start(KEY);
       }
       assertRunsWithTheRightBytes(node);
-      node.remove("default", "sweep", true);
+      node.remove(KEY, true);
       assertNothingIsLeft();
     }
     assertForeignersAreUntouched();
@@ -198,7 +227,7 @@ class KillSweepTest {
         // Killed before the removal was recorded: nothing has happened yet.
         assertThat(moment).startsWith("beforeUndo");
         assertRunsWithTheRightBytes(node);
-        node.remove("default", "sweep", true);
+        node.remove(KEY, true);
       }
       assertNothingIsLeft();
     }
@@ -269,7 +298,7 @@ class KillSweepTest {
     assertThat(names(layout().vms())).isEmpty();
     assertThat(names(layout().pool("default"))).containsExactly("somebody-elses.qcow2");
     assertThat(leases()).isEmpty();
-    assertThat(names(layout().run().resolve("vms"))).isEmpty();
+    assertThat(names(layout().runVms())).isEmpty();
     assertThat(names(layout().spool())).isEmpty();
     assertThat(virsh("list", "--all", "--uuid").strip()).isEqualTo(foreignDomain);
     assertThat(virsh("secret-list").lines().filter(line -> line.contains("-")).count())

@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -52,13 +53,15 @@ final class KilledProcess {
             Optional.of(args[3]),
             Optional.empty());
     var vm = KillSweepTest.vm(work);
+    var vmKey = new VmKey("default", "sweep");
     try (var planning = LocalNode.open(config, Progress.NONE)) {
       var steps = planning.plan(vm).plan().steps();
       try (var node = LocalNode.open(config, new Killer(args[1], steps))) {
         switch (args[0]) {
           case "run" -> node.run(vm);
-          case "stop" -> node.stop("default", "sweep", Duration.ZERO);
-          default -> node.remove("default", "sweep", true);
+          case "stop" -> node.stop(vmKey, Duration.ZERO);
+          case "start" -> node.start(vmKey);
+          default -> node.remove(vmKey, true);
         }
       }
     }

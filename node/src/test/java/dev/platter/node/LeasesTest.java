@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
+import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,8 +19,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class LeasesTest {
+  private static final VmKey A = new VmKey("default", "a");
+  private static final VmKey B = new VmKey("default", "b");
+
   @TempDir Path directory;
-  private final Set<String> vms = new HashSet<>(Set.of("default_a", "default_b"));
+  private final Set<VmKey> vms = new HashSet<>(Set.of(A, B));
   private String source = "";
 
   @BeforeEach
@@ -27,7 +32,7 @@ class LeasesTest {
   }
 
   private Leases leases() {
-    return new Leases(directory.resolve("leases"), vms::contains);
+    return new Leases(new StateLayout(directory, directory.resolve("run")), vms::contains);
   }
 
   @ParameterizedTest
@@ -41,12 +46,12 @@ class LeasesTest {
     "READ_SHARED,WRITE_SHARED,false"
   })
   void whoMayJoinWhom(Access first, Access second, boolean together) throws IOException {
-    leases().take("default_a", source, first);
+    leases().take(A, source, first);
     if (together) {
-      leases().take("default_b", source, second);
+      leases().take(B, source, second);
       assertThat(leases().list().getFirst().holders()).hasSize(2);
     } else {
-      assertThatThrownBy(() -> leases().take("default_b", source, second))
+      assertThatThrownBy(() -> leases().take(B, source, second))
           .isInstanceOf(PlatterException.class)
           .hasMessageContaining("in use by the VM default/a");
     }
@@ -55,32 +60,30 @@ class LeasesTest {
   @Test
   void theSameFileByAnotherNameIsTheSameSource() throws IOException {
     var link = Files.createSymbolicLink(directory.resolve("link"), Path.of("disk.raw"));
-    leases().take("default_a", source, Access.WRITE_EXCLUSIVE);
-    assertThatThrownBy(() -> leases().take("default_b", "file:" + link, Access.WRITE_EXCLUSIVE))
+    leases().take(A, source, Access.WRITE_EXCLUSIVE);
+    assertThatThrownBy(() -> leases().take(B, "file:" + link, Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
     assertThatThrownBy(
-            () ->
-                leases()
-                    .take("default_b", "file:" + directory + "/./disk.raw", Access.WRITE_EXCLUSIVE))
+            () -> leases().take(B, "file:" + directory + "/./disk.raw", Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
   }
 
   @Test
   void aReleasedLeaseIsFreeEvenIfItsFileIsGone() throws IOException {
-    leases().take("default_a", source, Access.WRITE_EXCLUSIVE);
+    leases().take(A, source, Access.WRITE_EXCLUSIVE);
     Files.delete(directory.resolve("disk.raw"));
-    leases().release("default_a", source, Access.WRITE_EXCLUSIVE);
+    leases().release(A, source, Access.WRITE_EXCLUSIVE);
     assertThat(leases().list()).isEmpty();
-    leases().release("default_a", source, Access.WRITE_EXCLUSIVE);
+    leases().release(A, source, Access.WRITE_EXCLUSIVE);
   }
 
   @Test
   void theLeaseOfAVmThatIsGoneCountsForNothing() throws IOException {
-    leases().take("default_a", source, Access.WRITE_EXCLUSIVE);
-    vms.remove("default_a");
-    leases().take("default_b", source, Access.WRITE_EXCLUSIVE);
+    leases().take(A, source, Access.WRITE_EXCLUSIVE);
+    vms.remove(A);
+    leases().take(B, source, Access.WRITE_EXCLUSIVE);
     assertThat(leases().list().getFirst().holders())
         .extracting(Leases.Holder::vm)
-        .containsExactly("default_b");
+        .containsExactly(B);
   }
 }

@@ -8,6 +8,7 @@ import dev.platter.lab.MarkerGuest;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -111,7 +112,7 @@ class MarkerGuestTest {
         vm,
         "for d in in-place cow cloned qcow2 blank; do echo written | dd of=$(disk $d) conv=fsync 2>/dev/null; done; echo @@\"WRITTEN\"");
     console.await("@@WRITTEN", Duration.ofSeconds(30));
-    guest.node().stop("default", "disks", Duration.ZERO);
+    guest.node().stop(new VmKey("default", "disks"), Duration.ZERO);
     assertThat(Files.readString(inPlace, java.nio.charset.StandardCharsets.ISO_8859_1))
         .startsWith("written\n");
     Shell.run("sh", "-c", "qemu-io -f qcow2 -c 'read -v 0 512' " + qcow2 + " | grep -q written");
@@ -156,9 +157,10 @@ class MarkerGuestTest {
     console.await("@@WRITTEN", Duration.ofSeconds(30));
     guest.hangUp(vm);
     // The guest shuts down by itself when asked by ACPI; nothing is forced within that time.
-    guest.node().stop("default", "keeper", Duration.ofSeconds(60));
-    assertThat(guest.node().status("default", "keeper").phase()).isEqualTo(VmStatus.Phase.STOPPED);
-    guest.node().start("default", "keeper");
+    guest.node().stop(new VmKey("default", "keeper"), Duration.ofSeconds(60));
+    assertThat(guest.node().status(new VmKey("default", "keeper")).phase())
+        .isEqualTo(VmStatus.Phase.STOPPED);
+    guest.node().start(new VmKey("default", "keeper"));
     console.await("^@@READY", GuestNode.BOOT);
     guest.type(
         vm,
@@ -194,12 +196,13 @@ class MarkerGuestTest {
     assertThat(get(port)).isEqualTo("served by the guest\n");
     guest.type(vm, "poweroff");
     var end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
-    while (guest.node().status("default", "web").phase() != VmStatus.Phase.STOPPED
+    while (guest.node().status(new VmKey("default", "web")).phase() != VmStatus.Phase.STOPPED
         && System.nanoTime() < end) {
       Thread.sleep(100);
     }
     guest.node().tidy();
-    assertThat(guest.node().status("default", "web").phase()).isEqualTo(VmStatus.Phase.STOPPED);
+    assertThat(guest.node().status(new VmKey("default", "web")).phase())
+        .isEqualTo(VmStatus.Phase.STOPPED);
     assertThat(guest.layout().runVm(vm.plan().uuid())).doesNotExist();
     try (var files = Files.list(guest.layout().pool("default"))) {
       assertThat(files).as("ephemeral disks of a VM that ended").isEmpty();
@@ -265,7 +268,7 @@ class MarkerGuestTest {
     assertThatThrownBy(() -> guest.run(yaml.formatted("second")))
         .isInstanceOf(PlatterException.class)
         .hasMessageContaining("in use by the VM default/first");
-    assertThat(guest.node().list()).extracting(VmStatus::name).containsExactly("first");
+    assertThat(guest.node().list()).extracting(vm -> vm.key().name()).containsExactly("first");
   }
 
   @Test
@@ -276,7 +279,7 @@ class MarkerGuestTest {
             + reference
             + "'}}]}}}\n";
     var first = guest.run(yaml);
-    guest.node().stop("default", "pinned", Duration.ZERO);
+    guest.node().stop(new VmKey("default", "pinned"), Duration.ZERO);
     guest.push("moving", data("two.raw", 2, "1M"));
     var second = guest.run(yaml);
     assertThat(second.plan()).isEqualTo(first.plan());
