@@ -105,7 +105,7 @@ final class GuestNode implements AutoCloseable {
   @Override
   public void close() throws IOException {
     if (Files.exists(layout().accelerator()) && !Files.exists(MEMO)) {
-      Files.copy(layout().accelerator(), MEMO);
+      Files.writeString(MEMO, Files.readString(layout().accelerator()));
     }
     for (var keyboard : keyboards.values()) {
       keyboard.close();

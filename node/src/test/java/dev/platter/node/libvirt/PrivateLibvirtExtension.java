@@ -150,9 +150,20 @@ public final class PrivateLibvirtExtension
     assertThat(processesOf(directory)).as("processes left").isEmpty();
     assertThat(Files.readString(Path.of("/proc/self/mountinfo"))).doesNotContain(directory + "");
     if (Files.exists(capabilities()) && !Files.exists(CACHE)) {
-      copy(state().resolve("cache"), CACHE);
+      shareCache();
     }
     delete(directory);
+  }
+
+  /** Appears by rename, since another class may look for it at the same time. */
+  private void shareCache() throws IOException {
+    Path fresh = CACHE.resolveSibling("libvirt-cache-" + UUID.randomUUID());
+    copy(state().resolve("cache"), fresh);
+    try {
+      Files.move(fresh, CACHE, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException lostTheRace) {
+      delete(fresh);
+    }
   }
 
   private void destroyDomains() {
