@@ -1,22 +1,64 @@
 package dev.platter.cli;
 
+import dev.platter.dialect.Manifests;
+import dev.platter.image.qcow2.Qcow2Overlay;
+import dev.platter.plan.NodeFacts;
+import dev.platter.plan.PlanJson;
+import dev.platter.plan.Planner;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
 
 /**
- * What the AOT cache is made from: one JVM that runs the command lines whose start-up time people
- * notice. A cache can be recorded from one run only, hence one program that runs them all. None of
- * them may have an effect.
+ * What the AOT cache is made from: one JVM that does what people wait for. A cache can be recorded
+ * from one run only, hence one program that does it all. Nothing is left of it.
  */
 final class Training {
   private Training() {}
 
-  public static void main(String[] args) {
+  public static void main(String[] args) throws IOException {
     PrintWriter nowhere = new PrintWriter(Writer.nullWriter());
     Main.run(nowhere, nowhere, "--help");
     Main.run(nowhere, nowhere, "--version");
-    Main.run(nowhere, nowhere, "version");
     Main.run(nowhere, nowhere, "completion");
     Main.run(nowhere, nowhere, "no-such-command");
+    Path work = Files.createTempDirectory("platter-training-");
+    Path state = work.resolve("state");
+    try {
+      plan(state);
+      overlay(work.resolve("overlay.qcow2"));
+      Main.run(nowhere, nowhere, "ps", "--all", "--state", state.toString());
+      Main.run(nowhere, nowhere, "ps", "-o", "json", "--state", state.toString());
+      Main.run(nowhere, nowhere, "images", "--state", state.toString());
+      Main.run(nowhere, nowhere, "rm", "nobody", "--state", state.toString());
+    } finally {
+      try (var files = Files.walk(work)) {
+        for (Path file : files.sorted(java.util.Comparator.reverseOrder()).toList()) {
+          Files.delete(file);
+        }
+      }
+    }
+  }
+
+  private static void plan(Path state) {
+    var text =
+        "kind: VM\nspec: {cloudInit: {}, domain: {devices: {disks: [{source: {image: a}}]}}}\n";
+    var vm = Manifests.read("training.yaml", text).getFirst();
+    var layout = new StateLayout(state, state.resolve("run"));
+    var facts =
+        new NodeFacts(
+            layout, NodeFacts.Accelerator.TCG, "", "qemu", Map.of("a", "sha256:" + "0".repeat(64)));
+    var plan = Planner.plan(vm, facts).plan();
+    if (!PlanJson.read(PlanJson.write(plan)).equals(plan)) {
+      throw new IllegalStateException("a plan read back is another plan");
+    }
+  }
+
+  private static void overlay(Path file) throws IOException {
+    Qcow2Overlay.create(file, new Qcow2Overlay.Backing("/training", "raw"), 1 << 30);
   }
 }
