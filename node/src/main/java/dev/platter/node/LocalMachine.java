@@ -68,8 +68,8 @@ final class LocalMachine implements Machine {
       if (Files.exists(stamp) && Files.readString(stamp).equals(boot)) {
         return;
       }
+      RunDirectory.ensure(layout.run());
       Durable.deleteTree(layout.libvirtRun());
-      Durable.makeDirectories(layout.run());
       Durable.publish(stamp, boot);
     }
   }

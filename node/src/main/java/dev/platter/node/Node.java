@@ -47,6 +47,7 @@ public final class Node implements AutoCloseable {
   /** Finishes what earlier commands left half done, and takes down VMs whose guest has ended. */
   public void tidy() throws IOException {
     Durable.makeDirectories(layout.state());
+    RunDirectory.ensure(layout.run());
     executor.tidy(this::warn);
   }
 

@@ -1,8 +1,11 @@
 package dev.platter.node;
 
-import dev.platter.model.PlatterException;
+import dev.platter.model.Uuids;
 import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
@@ -18,18 +21,40 @@ public record NodeConfig(StateLayout layout, Optional<String> connect, Optional<
   private static final int LONGEST_SOCKET = 107;
 
   /**
-   * Root keeps state in the system's directories, everybody else in their own. Only the former has
-   * a run directory of its own: which one a user's session has depends on how they logged in, and
-   * two commands must find the same.
+   * What comes behind the run directory in the path of a console's socket, and of libvirt's longest
+   * in session mode.
+   */
+  private static final int OURS = 54;
+
+  private static final int LIBVIRTS = 74;
+
+  private static final UUID RUN_DIRECTORIES =
+      UUID.fromString("4a8f3a0e-98a4-4b1c-8f0b-0d7d4b7f2a11");
+
+  /**
+   * Root keeps state in the system's directories, everybody else in their own. Sockets have short
+   * paths, so where the state directory's is too long they lie elsewhere: in a directory that
+   * follows from the user and the state directory alone, and not from how they logged in, since two
+   * commands must find the same.
    *
    * @param state overrides the state directory
    */
   public static StateLayout layout(Optional<Path> state, Map<String, String> environment) {
-    if (state.isEmpty() && uid().equals("0")) {
+    var uid = uid();
+    var root = uid.equals("0");
+    if (state.isEmpty() && root) {
       return new StateLayout(Path.of("/var/lib/platter"), Path.of("/run/platter"));
     }
-    var root = state.orElseGet(() -> userState(environment)).toAbsolutePath().normalize();
-    return checked(new StateLayout(root, root.resolve("run")));
+    var directory = state.orElseGet(() -> userState(environment)).toAbsolutePath().normalize();
+    var run = directory.resolve("run");
+    if (run.toString().getBytes(StandardCharsets.UTF_8).length
+        > LONGEST_SOCKET - (root ? OURS : LIBVIRTS)) {
+      var base = root ? Path.of("/run/platter") : Path.of("/tmp", "platter-" + uid);
+      run =
+          base.resolve(
+              Uuids.version5(RUN_DIRECTORIES, directory.toString()).toString().substring(0, 8));
+    }
+    return new StateLayout(directory, run);
   }
 
   private static Path userState(Map<String, String> environment) {
@@ -39,27 +64,11 @@ public record NodeConfig(StateLayout layout, Optional<String> connect, Optional<
         : Path.of(given, "platter");
   }
 
-  /** A path that is too long for the console's socket would only be found out by QEMU. */
-  private static StateLayout checked(StateLayout layout) {
-    var socket = layout.consoleSocket(new UUID(0, 0)).toString();
-    var over = socket.getBytes(StandardCharsets.UTF_8).length - LONGEST_SOCKET;
-    if (over > 0) {
-      throw PlatterException.of(
-          PlatterException.Code.INVALID,
-          "the state directory's path is "
-              + over
-              + " bytes too long for sockets in it: "
-              + layout.state(),
-          "Choose a shorter one with --state.");
-    }
-    return layout;
-  }
-
   private static String uid() {
     try {
-      return java.nio.file.Files.getAttribute(Path.of("/proc/self"), "unix:uid").toString();
-    } catch (java.io.IOException e) {
-      return "";
+      return Files.getAttribute(Path.of("/proc/self"), "unix:uid").toString();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 }

@@ -68,7 +68,7 @@ class MarkerGuestTest {
             kind: VM
             metadata: {name: disks}
             spec:
-              cloudInit: {userData: "#cloud-config\\n#marker: echo seen\\n"}
+              cloudInit: {type: %8$s, userData: "#cloud-config\\n#marker: echo seen\\n"}
               domain:
                 memory: {guest: 128Mi}
                 firmware: {uuid: 1b4d298f-6151-40b0-a1d4-269fc41d48f0}
@@ -89,12 +89,15 @@ class MarkerGuestTest {
                     cow,
                     cloned,
                     shared,
-                    qcow2));
+                    qcow2,
+                    bus.equals("scsi") ? "nocloud" : "configdrive"));
     var console = guest.console(vm);
     console.await("^@@READY", GuestNode.BOOT);
     assertThat(console.lines())
         .anyMatch(line -> line.startsWith("@@DMI uuid=1b4d298f-6151-40b0-a1d4-269fc41d48f0"));
     assertThat(console.lines()).anyMatch(line -> line.contains("@@OUT seen"));
+    var label = bus.equals("scsi") ? "cidata" : "config-2";
+    assertThat(console.lines()).anyMatch(line -> line.matches("@@CIDATA dev=.* label=" + label));
     assertDisk(console.disk("root"), 1 << 30, false, MarkerGuest.raw());
     assertDisk(console.disk("in-place"), 2 << 20, false, inPlace);
     assertDisk(console.disk("cow"), 30 << 20, false, cow);

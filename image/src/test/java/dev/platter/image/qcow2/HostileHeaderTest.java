@@ -147,9 +147,10 @@ class HostileHeaderTest {
   @Test
   void imageThatQemuEncryptedIsRefused() {
     Path disk = dir.resolve("disk.qcow2");
-    String options = "encrypt.format=luks,encrypt.key-secret=k,encrypt.iter-time=10";
+    // Not luks: making one measures CPU time first, and fails where that is coarse.
+    String options = "encrypt.format=aes,encrypt.key-secret=k";
     Qemu.img("create", "--object", "secret,id=k,data=x", "-f", "qcow2", "-o", options, disk, "1M");
     assertThatThrownBy(() -> Qcow2Reader.checkHeader(disk, Limits.DEFAULT))
-        .hasMessageContaining("it is encrypted (method 2)");
+        .hasMessageContaining("it is encrypted (method 1)");
   }
 }
