@@ -6,7 +6,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 @Command(
@@ -15,11 +14,7 @@ import picocli.CommandLine.Spec;
 final class DoctorCommand implements Callable<Integer> {
   @Mixin NodeOptions node = new NodeOptions();
 
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table (default), json or yaml.")
-  Output output = Output.TABLE;
+  @Mixin OutputOption output = new OutputOption();
 
   @Spec @Nullable CommandSpec spec;
 
@@ -33,7 +28,7 @@ final class DoctorCommand implements Callable<Integer> {
       lacking |= finding.result() == Doctor.Result.MISSING;
     }
     if (spec != null) {
-      listing.print(output, spec.commandLine().getOut());
+      listing.print(output.format, spec.commandLine().getOut());
     }
     return lacking ? dev.platter.model.PlatterException.Code.UNAVAILABLE.exitStatus() : 0;
   }

@@ -4,15 +4,11 @@ import dev.platter.image.raw.SparseFile;
 import dev.platter.node.Node;
 import java.io.IOException;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 
 @Command(name = "images", description = "List the images on this machine.")
 final class ImagesCommand extends NodeCommand {
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table (default), json or yaml.")
-  Output output = Output.TABLE;
+  @Mixin OutputOption output = new OutputOption();
 
   @Override
   boolean tidy() {
@@ -25,12 +21,12 @@ final class ImagesCommand extends NodeCommand {
     for (var image : opened.images().list()) {
       listing.row(
           image.reference(),
-          output == Output.TABLE ? image.digest().substring(0, 19) : image.digest(),
+          output.table() ? image.digest().substring(0, 19) : image.digest(),
           image.format(),
           new Bytes(image.virtualSize()),
           new Bytes(SparseFile.allocated(opened.layout().base(image.digest()))),
           image.pulled());
     }
-    listing.print(output, out());
+    listing.print(output.format, out());
   }
 }

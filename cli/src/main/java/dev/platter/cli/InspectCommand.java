@@ -13,7 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 @Command(name = "inspect", description = "Show a VM and draw the chain of each of its disks.")
@@ -21,22 +21,18 @@ final class InspectCommand extends NodeCommand {
   @Parameters(paramLabel = "VM", description = "Name of the VM.")
   @Nullable String name;
 
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table (default), json or yaml.")
-  Output output = Output.TABLE;
+  @Mixin OutputOption output = new OutputOption();
 
   @Override
   void run(Node opened) throws IOException {
     var vm = opened.status(node.vm(name));
-    if (output == Output.TABLE) {
+    if (output.table()) {
       draw(vm);
     } else {
       var all = new LinkedHashMap<String, Object>();
       all.put("phase", vm.phase().name().toLowerCase(Locale.ROOT));
       all.put("plan", PlanJson.tree(vm.plan()));
-      out().print(output == Output.JSON ? Listing.json(all) + "\n" : Listing.yaml(all));
+      output.print(all, out());
     }
     out().flush();
   }

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 @Command(
@@ -18,11 +18,7 @@ final class PlanCommand extends NodeCommand {
       description = "YAML file that describes VMs; - reads standard input.")
   @Nullable String file;
 
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table (default), json or yaml.")
-  Output output = Output.TABLE;
+  @Mixin OutputOption output = new OutputOption();
 
   @Override
   boolean tidy() {
@@ -34,12 +30,12 @@ final class PlanCommand extends NodeCommand {
     for (var vm : Manifest.read(String.valueOf(file))) {
       var planned = node.plan(vm);
       var seed = planned.seed();
-      if (output != Output.TABLE) {
+      if (!output.table()) {
         var all = new LinkedHashMap<String, Object>();
         all.put("plan", PlanJson.tree(planned.plan()));
         all.put("domain", planned.domainXml());
         all.put("cloudInit", seed == null ? java.util.Map.of() : seed.files());
-        out().print(output == Output.JSON ? Listing.json(all) + "\n" : Listing.yaml(all));
+        output.print(all, out());
         continue;
       }
       out().println("# steps of " + vm.namespace() + "/" + vm.name());

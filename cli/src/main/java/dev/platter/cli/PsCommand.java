@@ -5,6 +5,7 @@ import dev.platter.node.VmStatus;
 import java.io.IOException;
 import java.util.Locale;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 @Command(name = "ps", description = "List VMs.")
@@ -14,11 +15,7 @@ final class PsCommand extends NodeCommand {
       description = "Show stopped VMs too.")
   boolean all;
 
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table (default), json or yaml.")
-  Output output = Output.TABLE;
+  @Mixin OutputOption output = new OutputOption();
 
   @Override
   void run(Node opened) throws IOException {
@@ -33,6 +30,6 @@ final class PsCommand extends NodeCommand {
             vm.plan().uuid());
       }
     }
-    listing.print(output, out());
+    listing.print(output.format, out());
   }
 }
