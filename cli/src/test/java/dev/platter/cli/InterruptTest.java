@@ -37,7 +37,7 @@ class InterruptTest {
               .formatted(server.getAddress().getPort()));
       var process = platter("run", manifest.toString(), "--state", work.resolve("s").toString());
       assertThat(reached.await(60, TimeUnit.SECONDS)).as("the pull has begun").isTrue();
-      new ProcessBuilder("kill", "-INT", Long.toString(process.pid())).start().waitFor();
+      new ProcessBuilder("sh", "-c", "kill -INT " + process.pid()).start().waitFor();
       assertThat(process.waitFor(30, TimeUnit.SECONDS)).as("it ends").isTrue();
       assertThat(process.exitValue()).isNotZero();
       assertThat(left(work.resolve("s/vms"))).isEmpty();

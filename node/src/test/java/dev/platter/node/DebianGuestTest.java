@@ -23,6 +23,8 @@ class DebianGuestTest {
 
   @Test
   void cloudInitWritesFilesMountsDisksAndGrowsTheRoot() throws IOException {
+    // Building it takes longer than an idle libvirt lives.
+    var image = DebianGuest.qcow2();
     var data = work.resolve("data.raw");
     Shell.run("qemu-img", "create", "-q", "-f", "raw", data, "16M");
     Shell.run("mkfs.ext4", "-q", "-F", data);
@@ -47,7 +49,7 @@ class DebianGuestTest {
                     - {name: root, source: {image: "%s"}, size: 3Gi}
                     - {name: data, source: {file: %s}}
               """
-                  .formatted(guest.push("debian", DebianGuest.qcow2()), data));
+                  .formatted(guest.push("debian", image), data));
       var console = guest.console(vm);
       console.await("^@@DONE", Duration.ofMinutes(10));
       var lines = console.lines();

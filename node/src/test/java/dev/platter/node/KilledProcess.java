@@ -71,7 +71,7 @@ final class KilledProcess {
     private void at(String phase, Step step) {
       if (moment.equals(phase + ":" + steps.indexOf(step))) {
         try {
-          new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid()))
+          new ProcessBuilder("sh", "-c", "kill -9 " + ProcessHandle.current().pid())
               .start()
               .waitFor();
           Thread.sleep(10_000);

@@ -21,7 +21,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.parallel.Isolated;
 
+@Isolated("counts what this process holds of libvirt")
 class LibvirtTest {
   @RegisterExtension static final PrivateLibvirtExtension NODE = new PrivateLibvirtExtension();
 
