@@ -4,14 +4,17 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
-import com.fasterxml.jackson.core.StreamReadFeature;
 import dev.platter.image.BadImageException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.HashMap;
+import java.util.Set;
 
 /**
  * Reads a table of contents entry by entry, so that memory does not follow the size of the
- * document. Fields that say nothing about where bytes are, are skipped.
+ * document: no field name is remembered, and fields that say nothing about where bytes are, are
+ * skipped. A field that counts must not appear twice, since readers disagree about which one
+ * counts.
  */
 final class TocReader {
   private static final JsonFactory JSON =
@@ -22,8 +25,13 @@ final class TocReader {
                   .maxStringLength(1 << 20)
                   .maxDocumentLength(Estargz.MAX_TOC_JSON)
                   .build())
-          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
+          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .build();
+
+  private static final Set<String> TEXTS = Set.of("name", "type", "chunkDigest");
+  private static final Set<String> NUMBERS =
+      Set.of("size", "offset", "innerOffset", "chunkOffset", "chunkSize");
 
   private TocReader() {}
 
@@ -54,8 +62,11 @@ final class TocReader {
         switch (field) {
           case "version" -> version = number(json);
           case "entries" -> {
-            readEntries(json, table);
+            if (entries) {
+              throw new BadImageException("it has 'entries' twice");
+            }
             entries = true;
+            readEntries(json, table);
           }
           default -> json.skipChildren();
         }
@@ -81,30 +92,32 @@ final class TocReader {
   }
 
   private static Entry readEntry(JsonParser json) throws IOException {
-    String name = "";
-    String type = "";
-    String digest = "";
-    long size = 0;
-    long offset = 0;
-    long innerOffset = 0;
-    long chunkOffset = 0;
-    long chunkSize = 0;
+    var texts = new HashMap<String, String>();
+    var numbers = new HashMap<String, Long>();
     while (json.nextToken() != JsonToken.END_OBJECT) {
       String field = json.currentName();
       json.nextToken();
-      switch (field) {
-        case "name" -> name = text(json);
-        case "type" -> type = text(json);
-        case "chunkDigest" -> digest = text(json);
-        case "size" -> size = number(json);
-        case "offset" -> offset = number(json);
-        case "innerOffset" -> innerOffset = number(json);
-        case "chunkOffset" -> chunkOffset = number(json);
-        case "chunkSize" -> chunkSize = number(json);
-        default -> json.skipChildren();
+      boolean again = false;
+      if (TEXTS.contains(field)) {
+        again = texts.put(field, text(json)) != null;
+      } else if (NUMBERS.contains(field)) {
+        again = numbers.put(field, number(json)) != null;
+      } else {
+        json.skipChildren();
+      }
+      if (again) {
+        throw new BadImageException("an entry has '" + field + "' twice");
       }
     }
-    return new Entry(name, type, size, offset, innerOffset, chunkOffset, chunkSize, digest);
+    return new Entry(
+        texts.getOrDefault("name", ""),
+        texts.getOrDefault("type", ""),
+        numbers.getOrDefault("size", 0L),
+        numbers.getOrDefault("offset", 0L),
+        numbers.getOrDefault("innerOffset", 0L),
+        numbers.getOrDefault("chunkOffset", 0L),
+        numbers.getOrDefault("chunkSize", 0L),
+        texts.getOrDefault("chunkDigest", ""));
   }
 
   private static void expect(JsonToken found, JsonToken expected, String what)
