@@ -1,6 +1,7 @@
 package dev.platter.image;
 
 import java.io.IOException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Bytes that are refused: hostile, corrupt or of a kind that is not supported. The message says
@@ -11,7 +12,7 @@ public class BadImageException extends IOException {
     super(message);
   }
 
-  public BadImageException(String message, Throwable cause) {
+  public BadImageException(String message, @Nullable Throwable cause) {
     super(message, cause);
   }
 }

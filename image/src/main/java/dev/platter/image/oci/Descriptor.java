@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
 import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,6 +49,12 @@ public record Descriptor(
 
   ObjectNode toJson() {
     ObjectNode node = Json.MAPPER.createObjectNode();
-    return node.put("mediaType", mediaType).put("digest", digest.toString()).put("size", size);
+    node.put("mediaType", mediaType).put("digest", digest.toString()).put("size", size);
+    if (!annotations.isEmpty()) {
+      // In order of their names: a manifest is known by the digest of its bytes.
+      ObjectNode map = node.putObject("annotations");
+      new TreeMap<>(annotations).forEach(map::put);
+    }
+    return node;
   }
 }

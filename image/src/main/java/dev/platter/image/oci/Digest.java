@@ -32,11 +32,13 @@ public record Digest(String hex) {
     return finish(digest);
   }
 
-  static Digest finish(MessageDigest digest) {
+  /** Ends a running hash. */
+  public static Digest finish(MessageDigest digest) {
     return new Digest(HexFormat.of().formatHex(digest.digest()));
   }
 
-  static MessageDigest sha256() {
+  /** For bytes that come in pieces; ended by {@link #finish}. */
+  public static MessageDigest sha256() {
     try {
       return MessageDigest.getInstance("SHA-256");
     } catch (NoSuchAlgorithmException e) {

@@ -14,7 +14,7 @@ public final class MediaTypes {
   static final String OCI_CONFIG = "application/vnd.oci.image.config.v1+json";
   static final String DOCKER_CONFIG = "application/vnd.docker.container.image.v1+json";
   static final String OCI_LAYER = "application/vnd.oci.image.layer.v1.tar";
-  static final String OCI_LAYER_GZIP = OCI_LAYER + "+gzip";
+  public static final String OCI_LAYER_GZIP = OCI_LAYER + "+gzip";
 
   static final Set<String> INDEXES = Set.of(OCI_INDEX, DOCKER_LIST);
   static final Set<String> MANIFESTS = Set.of(OCI_MANIFEST, DOCKER_MANIFEST);

@@ -52,33 +52,69 @@ public final class OciLayoutWriter {
     if (!name.matches("[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")) {
       throw new IllegalArgumentException("'" + name + "' cannot be the file name of a disk");
     }
-    Layer layer = addLayer(name, file);
+    return add(tag, platform, out -> writeLayer(name, file, out));
+  }
+
+  /** Adds an image with one layer and tags it; a tag in use moves to it. */
+  public Descriptor add(String tag, Platform platform, Layer.Content content) throws IOException {
+    Layer layer = addLayer(content);
     Descriptor config = addJson(MediaTypes.OCI_CONFIG, config(platform, layer.diffId()));
     Descriptor manifest = addJson(MediaTypes.OCI_MANIFEST, manifest(config, layer.descriptor()));
     tag(tag, manifest);
     return manifest;
   }
 
-  private record Layer(Descriptor descriptor, Digest diffId) {}
-
-  private Layer addLayer(String name, Path file) throws IOException {
+  private Layer addLayer(Layer.Content content) throws IOException {
     Path temporary = Files.createTempFile(blobs, ".layer-", ".tmp");
     try {
-      MessageDigest packed = Digest.sha256();
-      MessageDigest plain = Digest.sha256();
-      try (InputStream content = Files.newInputStream(file);
-          OutputStream out = Files.newOutputStream(temporary);
-          var gzip = new GZIPOutputStream(new DigestOutputStream(out, packed), 64 << 10);
-          var tar = new TarWriter(new DigestOutputStream(gzip, plain), QEMU, QEMU)) {
-        tar.directory("disk", 0755);
-        tar.file("disk/" + name, 0444, Files.size(file), content);
+      Layer layer;
+      try (OutputStream out = Files.newOutputStream(temporary)) {
+        layer = content.writeTo(out);
       }
-      Digest digest = Digest.finish(packed);
-      var layer = new Descriptor(MediaTypes.OCI_LAYER_GZIP, digest, Files.size(temporary));
-      publish(temporary, blobs.resolve(digest.hex()));
-      return new Layer(layer, Digest.finish(plain));
+      publish(temporary, blobs.resolve(layer.descriptor().digest().hex()));
+      return layer;
     } finally {
       Files.deleteIfExists(temporary);
+    }
+  }
+
+  private static Layer writeLayer(String name, Path file, OutputStream out) throws IOException {
+    MessageDigest plain = Digest.sha256();
+    var packed = new Packed(out);
+    try (InputStream content = Files.newInputStream(file);
+        var gzip = new GZIPOutputStream(packed, 64 << 10);
+        var tar = new TarWriter(new DigestOutputStream(gzip, plain), QEMU, QEMU)) {
+      tar.directory("disk", 0755);
+      tar.file("disk/" + name, 0444, Files.size(file), content);
+    }
+    Digest digest = Digest.finish(packed.getMessageDigest());
+    return new Layer(
+        new Descriptor(MediaTypes.OCI_LAYER_GZIP, digest, packed.size), Digest.finish(plain));
+  }
+
+  /** Hashes and counts; leaves the stream below open. */
+  private static final class Packed extends DigestOutputStream {
+    private long size;
+
+    Packed(OutputStream out) {
+      super(out, Digest.sha256());
+    }
+
+    @Override
+    public void write(int b) throws IOException {
+      super.write(b);
+      size++;
+    }
+
+    @Override
+    public void write(byte[] bytes, int start, int length) throws IOException {
+      super.write(bytes, start, length);
+      size += length;
+    }
+
+    @Override
+    public void close() throws IOException {
+      flush();
     }
   }
 

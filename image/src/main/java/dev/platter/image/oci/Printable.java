@@ -1,12 +1,12 @@
 package dev.platter.image.oci;
 
 /** Text from an image made fit for an error message: short, one line, no terminal escapes. */
-final class Printable {
+public final class Printable {
   private static final int MAX = 100;
 
   private Printable() {}
 
-  static String of(String text) {
+  public static String of(String text) {
     String head = text.length() <= MAX ? text : text.substring(0, MAX) + "…";
     return head.replaceAll("[\\p{Cntrl}\\p{Cf}\\u2028\\u2029]", "?");
   }

@@ -2,6 +2,7 @@ package dev.platter.image.qcow2;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.ByteSource;
+import dev.platter.image.GuestDisk;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -26,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Any number of threads may call {@link #read}. Like all of {@link FileChannel}, an interrupt
  * during a read closes the file.
  */
-public final class Qcow2Reader implements Closeable {
+public final class Qcow2Reader implements GuestDisk, Closeable {
   private static final int MAX_THREADS = 4;
 
   private final Tables tables;
@@ -67,6 +68,7 @@ public final class Qcow2Reader implements Closeable {
     return new Qcow2Reader(Tables.load(bytes, limits), null);
   }
 
+  @Override
   public long virtualSize() {
     return tables.header.virtualSize();
   }
@@ -75,11 +77,7 @@ public final class Qcow2Reader implements Closeable {
     return tables.header.clusterSize();
   }
 
-  /**
-   * Reads the disk at an offset until {@code into} is full or the disk ends.
-   *
-   * @return the number of bytes, -1 at or past the end of the disk
-   */
+  @Override
   public int read(long guestOffset, ByteBuffer into) throws IOException {
     if (guestOffset < 0) {
       throw new IllegalArgumentException("negative offset");
@@ -121,6 +119,11 @@ public final class Qcow2Reader implements Closeable {
     new RawExport(tables, target, progress).run(threads);
   }
 
+  @Override
+  public void visitData(Stretches visitor) throws IOException {
+    new ExtentWalk(tables).walk(0, virtualSize(), new Show(visitor, clusterSize(), virtualSize()));
+  }
+
   /** To be called when no read is under way. */
   @Override
   public void close() throws IOException {
@@ -153,6 +156,21 @@ public final class Qcow2Reader implements Closeable {
       long end = Math.min(from + length, guest + cluster.capacity());
       cluster.limit((int) (end - guest)).position((int) Math.max(0, from - guest));
       into.put(cluster);
+    }
+  }
+
+  private record Show(Stretches visitor, int clusterSize, long end) implements ExtentVisitor {
+    @Override
+    public void zero(long guest, long zeros) {}
+
+    @Override
+    public void data(long guest, long host, long bytes) throws IOException {
+      visitor.data(guest, bytes);
+    }
+
+    @Override
+    public void compressed(long guest, long host, int packedBytes) throws IOException {
+      visitor.data(guest, Math.min(clusterSize, end - guest));
     }
   }
 }

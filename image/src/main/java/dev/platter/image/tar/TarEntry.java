@@ -19,7 +19,8 @@ public record TarEntry(String name, Type type, long size, String linkName) {
     OTHER
   }
 
-  static String normalise(String name) {
+  /** The one spelling of a name, as {@link #name} has it. */
+  public static String normalise(String name) {
     if (name.startsWith("/")) {
       return name;
     }

@@ -35,9 +35,17 @@ public final class TarWriter implements Closeable {
     header(name.endsWith("/") ? name : name + "/", '5', mode, 0);
   }
 
+  /**
+   * Starts a file whose content the caller writes to the stream itself, and pads to a multiple of
+   * 512 bytes.
+   */
+  public void fileHeader(String name, int mode, long size) throws IOException {
+    header(name, '0', mode, size);
+  }
+
   /** Copies exactly {@code size} bytes; a stream that ends early is an error. */
   public void file(String name, int mode, long size, InputStream content) throws IOException {
-    header(name, '0', mode, size);
+    fileHeader(name, mode, size);
     byte[] buffer = new byte[64 << 10];
     for (long left = size; left > 0; ) {
       int read = content.read(buffer, 0, (int) Math.min(buffer.length, left));

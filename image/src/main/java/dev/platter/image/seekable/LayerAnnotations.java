@@ -1,0 +1,84 @@
+package dev.platter.image.seekable;
+
+import dev.platter.image.BadImageException;
+import dev.platter.image.oci.Descriptor;
+import dev.platter.image.oci.Digest;
+import dev.platter.image.oci.Printable;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * What a manifest says about a layer that can be read in pieces. The digest of the table of
+ * contents is the one annotation that trust hangs on, and every writer of eStargz sets it. Ours
+ * save a request or tell what to expect; without them the layer works as well.
+ */
+public final class LayerAnnotations {
+  static final String TOC_DIGEST = "containerd.io/snapshot/stargz/toc.digest";
+  static final String UNCOMPRESSED_SIZE = "io.containers.estargz.uncompressed-size";
+  static final String FORMAT = "dev.platter.disk.format";
+  static final String VIRTUAL_SIZE = "dev.platter.disk.virtual-size";
+  static final String CHUNK_SIZE = "dev.platter.chunk-size";
+  static final String TOC_OFFSET = "dev.platter.toc.offset";
+  static final String TOC_LENGTH = "dev.platter.toc.length";
+  static final String BOOT_PREFIX = "dev.platter.boot-prefix";
+
+  private LayerAnnotations() {}
+
+  static Map<String, String> of(WrittenLayer layer) {
+    return Map.of(
+        TOC_DIGEST, layer.tocDigest().toString(),
+        UNCOMPRESSED_SIZE, Long.toString(layer.uncompressedSize()),
+        FORMAT, "qcow2",
+        VIRTUAL_SIZE, Long.toString(layer.virtualSize()),
+        CHUNK_SIZE, Integer.toString(layer.chunkSize()),
+        TOC_OFFSET, Long.toString(layer.toc().offset()),
+        TOC_LENGTH, Integer.toString(layer.toc().length()),
+        BOOT_PREFIX, Long.toString(layer.bootPrefix()));
+  }
+
+  /** The digest of the table of contents; without one, a layer cannot be read in pieces. */
+  public static Optional<Digest> tocDigest(Descriptor layer) throws BadImageException {
+    String text = layer.annotations().get(TOC_DIGEST);
+    return text == null ? Optional.empty() : Optional.of(Digest.parse(text));
+  }
+
+  /** Where the table of contents is; if empty, the footer tells. */
+  public static Optional<TocPosition> tocPosition(Descriptor layer) throws BadImageException {
+    OptionalLong offset = number(layer, TOC_OFFSET);
+    OptionalLong length = number(layer, TOC_LENGTH);
+    if (offset.isEmpty() || length.isEmpty()) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        TocPosition.of(offset.getAsLong(), length.getAsLong(), layer.size(), "the manifest"));
+  }
+
+  /** How much of the front of the layer a booting guest wants. */
+  public static OptionalLong bootPrefix(Descriptor layer) throws BadImageException {
+    OptionalLong prefix = number(layer, BOOT_PREFIX);
+    if (prefix.isPresent() && prefix.getAsLong() > layer.size()) {
+      throw new BadImageException(
+          "the manifest's %s is %d, the layer has %d bytes"
+              .formatted(BOOT_PREFIX, prefix.getAsLong(), layer.size()));
+    }
+    return prefix;
+  }
+
+  /** The size of the disk, which the disk's own header has to confirm. */
+  public static OptionalLong virtualSize(Descriptor layer) throws BadImageException {
+    return number(layer, VIRTUAL_SIZE);
+  }
+
+  private static OptionalLong number(Descriptor layer, String key) throws BadImageException {
+    String text = layer.annotations().get(key);
+    if (text == null) {
+      return OptionalLong.empty();
+    }
+    if (text.isEmpty() || text.length() > 18 || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
+      throw new BadImageException(
+          "the manifest's " + key + " is '" + Printable.of(text) + "', not a number of bytes");
+    }
+    return OptionalLong.of(Long.parseLong(text));
+  }
+}
