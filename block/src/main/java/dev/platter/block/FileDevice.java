@@ -131,7 +131,7 @@ public final class FileDevice implements BlockDevice {
   public List<Extent> extents(long offset, long length) throws IOException {
     List<Extent> runs = new ArrayList<>();
     long end = offset + length;
-    for (long at = offset; at < end && runs.size() < MOST_EXTENTS; ) {
+    for (long at = offset; at < end && runs.size() + 2 <= MOST_EXTENTS; ) {
       Run data = dataFrom(at);
       if (data.start > at) {
         long hole = Math.min(end, data.start) - at;

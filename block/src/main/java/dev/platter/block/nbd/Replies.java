@@ -30,8 +30,6 @@ final class Replies {
   /** From here on, not copying is worth a system call more. */
   private static final int LARGE = 1 << 16;
 
-  private static final int MOST_EXTENTS_BYTES = 8 * BlockDevice.MOST_EXTENTS;
-
   private final WritableByteChannel channel;
   private final @Nullable SocketChannel socket;
   private final BufferPool pool;
@@ -92,7 +90,7 @@ final class Replies {
   void status(long cookie, List<Extent> extents) throws IOException {
     lock.lock();
     try {
-      ByteBuffer out = room(CHUNK_BYTES + 4 + MOST_EXTENTS_BYTES);
+      ByteBuffer out = room(CHUNK_BYTES + 4 + 8 * extents.size());
       chunk(out, CHUNK_DONE, CHUNK_BLOCK_STATUS, cookie, 4 + 8 * extents.size());
       out.putInt(ALLOCATION_ID);
       for (Extent extent : extents) {
