@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 /** A disk that is gone with the process. Only pages that were written take memory. */
 public final class MemoryDevice implements BlockDevice {
   private static final int PAGE = 1 << 16;
+  private static final byte[] ZEROS = new byte[PAGE];
 
   private final long size;
   private final ConcurrentSkipListMap<Long, byte[]> pages = new ConcurrentSkipListMap<>();
@@ -36,7 +37,7 @@ public final class MemoryDevice implements BlockDevice {
       int from = (int) (at % PAGE);
       int n = Math.min(PAGE - from, into.remaining());
       byte[] page = pages.get(at / PAGE);
-      into.put(page == null ? new byte[n] : page, page == null ? 0 : from, n);
+      into.put(page == null ? ZEROS : page, from, n);
       at += n;
     }
   }

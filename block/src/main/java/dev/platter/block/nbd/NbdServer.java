@@ -121,8 +121,9 @@ public final class NbdServer implements AutoCloseable {
         } else {
           serve(socket, tls);
         }
-      } catch (IOException e) {
-        // Closed, or a client that left in the queue, or no descriptor left: wait for better times.
+      } catch (IOException | OutOfMemoryError e) {
+        // Closed, or a client that left in the queue, or no descriptor or thread left: the others
+        // are still served, and there may be room later.
         pause();
       }
     }
@@ -141,6 +142,19 @@ public final class NbdServer implements AutoCloseable {
     }
     var connection = new Connection(socket, exports, tls, pool, aside);
     connections.add(connection);
+    try {
+      start(connection);
+    } catch (Throwable e) {
+      connections.remove(connection);
+      connection.close();
+      throw e;
+    }
+    if (closed) {
+      connection.close(); // it may have come too late for close() to see it
+    }
+  }
+
+  private void start(Connection connection) {
     connection.deadline(
         timer.schedule(connection::close, toNegotiate.toMillis(), TimeUnit.MILLISECONDS));
     Thread.ofPlatform()
@@ -154,9 +168,6 @@ public final class NbdServer implements AutoCloseable {
                 connections.remove(connection);
               }
             });
-    if (closed) {
-      connection.close(); // it may have come too late for close() to see it
-    }
   }
 
   private static void pause() {

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Channel;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
@@ -187,14 +188,22 @@ final class Transmission {
       replies.flush();
       slots.acquireUninterruptibly();
     }
-    aside.execute(
-        () -> {
-          try {
-            answer(command, cookie, work, reply);
-          } finally {
-            slots.release();
-          }
-        });
+    try {
+      aside.execute(
+          () -> {
+            try {
+              answer(command, cookie, work, reply);
+            } finally {
+              slots.release();
+            }
+          });
+    } catch (RejectedExecutionException e) {
+      slots.release();
+      throw new ClientException("the server has ended");
+    } catch (OutOfMemoryError e) {
+      slots.release();
+      throw new ClientException("there is no room for another thread");
+    }
   }
 
   private void answer(int command, long cookie, Work work, Work reply) {

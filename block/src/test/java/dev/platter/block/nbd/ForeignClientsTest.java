@@ -4,6 +4,7 @@ import static dev.platter.lab.Shell.run;
 import static dev.platter.lab.Shell.shell;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.platter.block.BlockDevice;
 import dev.platter.block.FileDevice;
 import dev.platter.block.MemoryDevice;
 import java.io.IOException;
@@ -79,6 +80,20 @@ class ForeignClientsTest {
           .isEqualTo(expected.replaceAll(", \"offset\": \\d+", ""))
           .contains("\"data\": false", "\"data\": true");
       assertThat(run("nbdinfo", "--map", "--totals", uri(""))).contains("hole,zero");
+    }
+  }
+
+  @Test
+  void aFileOfThousandsOfRunsIsMappedInParts() throws IOException {
+    int runs = 3 * BlockDevice.MOST_EXTENTS;
+    Path disk = TestDisk.blank(directory.resolve("disk.raw"), 8192L * runs);
+    try (var device = FileDevice.openToWrite(disk)) {
+      for (int i = 0; i < runs; i++) {
+        device.write(8192L * i + 4096, ByteBuffer.wrap(new byte[] {1}));
+      }
+      server.add("", device);
+      assertThat(run("qemu-img", "map", "-f", "raw", "--output=json", uri("")).lines().count())
+          .isEqualTo(2 * runs);
     }
   }
 

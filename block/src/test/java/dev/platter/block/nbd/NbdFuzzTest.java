@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 class NbdFuzzTest {
   private static final int SIZE = (1 << 17) + 3;
   private static final int MOST_SENT = 256 << 20;
+  private static final BufferPool POOL = new BufferPool();
 
   @FuzzTest(maxDuration = "30s")
   void anyNegotiationEndsOrLeadsToTransmission(byte[] input) {
@@ -62,7 +63,7 @@ class NbdFuzzTest {
     try (var device = new MemoryDevice(SIZE)) {
       Session session = new Negotiation(client, new OneExport(device), Negotiation.Tls.NONE).run();
       if (session != null) {
-        new Transmission(session, new BufferPool(), Runnable::run).run();
+        new Transmission(session, POOL, Runnable::run).run();
       }
     } catch (IOException ended) {
       // The only other way for a conversation to end.
