@@ -12,7 +12,7 @@ import java.util.Optional;
 
 /** {@code ./bench --list}, {@code ./bench NAME [-o json] [--rounds N] [--publish]}. */
 public final class Main {
-  private static final List<Benchmark> ALL = List.of(new RootfsBenchmark());
+  private static final List<Benchmark> ALL = List.of(new RootfsBenchmark(), new NbdBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

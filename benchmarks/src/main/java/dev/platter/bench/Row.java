@@ -3,7 +3,7 @@ package dev.platter.bench;
 /**
  * Medians of one comparison.
  *
- * @param ratio rival / ours: above 1, ours is faster
+ * @param ratio how many times faster ours is: rival / ours for times, ours / rival for rates
  * @param oursCpu CPU milliseconds a round, all processes
  */
 record Row(

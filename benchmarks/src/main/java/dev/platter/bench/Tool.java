@@ -8,6 +8,16 @@ final class Tool {
   private Tool() {}
 
   static Stopwatch.Reading time(String... command) throws IOException, InterruptedException {
+    return run(command).reading;
+  }
+
+  static String output(String... command) throws IOException, InterruptedException {
+    return run(command).output;
+  }
+
+  private record Result(Stopwatch.Reading reading, String output) {}
+
+  private static Result run(String... command) throws IOException, InterruptedException {
     var builder = new ProcessBuilder(command).redirectErrorStream(true);
     var watch = Stopwatch.start();
     var process = builder.start();
@@ -19,6 +29,6 @@ final class Tool {
     if (status != 0) {
       throw new IOException(List.of(command) + " failed with status " + status + ": " + output);
     }
-    return reading;
+    return new Result(reading, output);
   }
 }

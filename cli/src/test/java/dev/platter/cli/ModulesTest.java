@@ -25,6 +25,8 @@ class ModulesTest {
           .definedBy("dev.platter.image..")
           .layer("registry")
           .definedBy("dev.platter.registry..")
+          .layer("block")
+          .definedBy("dev.platter.block..")
           .layer("node")
           .definedBy("dev.platter.node..")
           .layer("cli")
@@ -39,8 +41,10 @@ class ModulesTest {
           .mayNotAccessAnyLayer()
           .whereLayer("registry")
           .mayOnlyAccessLayers("image")
+          .whereLayer("block")
+          .mayOnlyAccessLayers("image", "registry")
           .whereLayer("node")
-          .mayOnlyAccessLayers("model", "dialect", "plan", "image", "registry")
+          .mayOnlyAccessLayers("model", "dialect", "plan", "image", "registry", "block")
           .whereLayer("cli")
           .mayNotBeAccessedByAnyLayer();
 

@@ -19,17 +19,25 @@ import java.lang.invoke.VarHandle;
  */
 final class Libc {
   static final int ENOENT = 2;
+  static final int EINTR = 4;
   static final int ENXIO = 6;
   static final int EEXIST = 17;
+  static final int ENOSPC = 28;
+  static final int EOPNOTSUPP = 95;
 
   static final int O_RDONLY = 0;
   static final int O_WRONLY = 1;
+  static final int O_RDWR = 2;
   static final int O_CREAT = 0x40;
   static final int O_EXCL = 0x80;
   static final int O_CLOEXEC = 0x80000;
 
   static final int SEEK_DATA = 3;
   static final int SEEK_HOLE = 4;
+
+  static final int FALLOC_FL_KEEP_SIZE = 1;
+  static final int FALLOC_FL_PUNCH_HOLE = 2;
+  static final int FALLOC_FL_ZERO_RANGE = 16;
 
   private static final long FICLONE = 0x40049409L;
 
@@ -46,6 +54,11 @@ final class Libc {
       call("lseek", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT), -1);
   private static final MethodHandle FTRUNCATE =
       call("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG), -1);
+  private static final MethodHandle FALLOCATE =
+      call(
+          "fallocate",
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG),
+          -1);
   private static final MethodHandle IOCTL =
       call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT), 2);
   private static final MethodHandle STRERROR =
@@ -79,6 +92,11 @@ final class Libc {
 
   static int ftruncate(int fd, long length) {
     return (int) negatedErrno((arena, s) -> (int) FTRUNCATE.invokeExact(s, fd, length));
+  }
+
+  static int fallocate(int fd, int mode, long offset, long length) {
+    return (int)
+        negatedErrno((arena, s) -> (int) FALLOCATE.invokeExact(s, fd, mode, offset, length));
   }
 
   /** Makes one file share all the blocks of another. */

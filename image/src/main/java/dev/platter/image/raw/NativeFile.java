@@ -15,12 +15,12 @@ import java.nio.file.StandardOpenOption;
  * channel is opened through the descriptor, not by the name again, so both are one file even if
  * somebody renames things meanwhile.
  */
-final class NativeFile implements Closeable {
+public final class NativeFile implements Closeable {
   private final Path path;
   private final int fd;
   private final FileChannel channel;
 
-  private NativeFile(Path path, int flags, OpenOption access) throws IOException {
+  private NativeFile(Path path, int flags, OpenOption... access) throws IOException {
     this.path = path;
     this.fd = Libc.open(path.toString(), flags | Libc.O_CLOEXEC, 0666);
     if (fd < 0) {
@@ -34,8 +34,12 @@ final class NativeFile implements Closeable {
     }
   }
 
-  static NativeFile open(Path path) throws IOException {
+  public static NativeFile open(Path path) throws IOException {
     return new NativeFile(path, Libc.O_RDONLY, StandardOpenOption.READ);
+  }
+
+  public static NativeFile openToWrite(Path path) throws IOException {
+    return new NativeFile(path, Libc.O_RDWR, StandardOpenOption.READ, StandardOpenOption.WRITE);
   }
 
   /** Fails if the name exists, whatever it is. */
@@ -44,12 +48,12 @@ final class NativeFile implements Closeable {
         path, Libc.O_WRONLY | Libc.O_CREAT | Libc.O_EXCL, StandardOpenOption.WRITE);
   }
 
-  FileChannel channel() {
+  public FileChannel channel() {
     return channel;
   }
 
   /** Where the next data starts at or after a position; -1 if only a hole is left. */
-  long nextData(long from) throws IOException {
+  public long nextData(long from) throws IOException {
     long at = Libc.lseek(fd, from, Libc.SEEK_DATA);
     if (at == -Libc.ENXIO) {
       return -1;
@@ -58,12 +62,40 @@ final class NativeFile implements Closeable {
   }
 
   /** Where the data that {@link #nextData} found ends. */
-  long nextHole(long from) throws IOException {
+  public long nextHole(long from) throws IOException {
     return checked(Libc.lseek(fd, from, Libc.SEEK_HOLE));
   }
 
   void truncate(long size) throws IOException {
     checked(Libc.ftruncate(fd, size));
+  }
+
+  /** Gives a range back to the file system and makes it read as zeros; false where it cannot. */
+  public boolean punchHole(long offset, long length) throws IOException {
+    return allocate(Libc.FALLOC_FL_PUNCH_HOLE | Libc.FALLOC_FL_KEEP_SIZE, offset, length);
+  }
+
+  /** Makes a range read as zeros and keeps its space; false where the file system cannot. */
+  public boolean zeroRange(long offset, long length) throws IOException {
+    return allocate(Libc.FALLOC_FL_ZERO_RANGE | Libc.FALLOC_FL_KEEP_SIZE, offset, length);
+  }
+
+  private boolean allocate(int mode, long offset, long length) throws IOException {
+    int result;
+    do {
+      result = Libc.fallocate(fd, mode, offset, length);
+    } while (result == -Libc.EINTR);
+    if (result == -Libc.EOPNOTSUPP) {
+      return false;
+    }
+    checked(result);
+    return true;
+  }
+
+  /** Whether a failure means that the file system is full; the JDK only gives the system's text. */
+  public static boolean isNoSpace(IOException e) {
+    String reason = e instanceof FileSystemException f ? f.getReason() : e.getMessage();
+    return Libc.message(Libc.ENOSPC).equals(reason);
   }
 
   /** Shares the blocks of another file; false where the file systems cannot. */

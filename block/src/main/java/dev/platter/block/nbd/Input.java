@@ -1,0 +1,100 @@
+package dev.platter.block.nbd;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ReadableByteChannel;
+
+/**
+ * What a client sends. As much is taken from the socket at once as there is, so that many requests
+ * cost one call.
+ */
+final class Input {
+  static final int BUFFER = 1 << 16;
+
+  private final ReadableByteChannel channel;
+  private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER).limit(0);
+  private Idle idle = () -> {};
+
+  /** What to do before waiting for the client, who may himself be waiting. */
+  interface Idle {
+    void beforeWaiting() throws IOException;
+  }
+
+  Input(ReadableByteChannel channel) {
+    this.channel = channel;
+  }
+
+  void whenIdle(Idle idle) {
+    this.idle = idle;
+  }
+
+  /** Positioned at what comes next. */
+  ByteBuffer buffer() {
+    return buffer;
+  }
+
+  /**
+   * Waits until {@code n} bytes are in the buffer, at most {@link #BUFFER}.
+   *
+   * @return false if the client has closed the connection and nothing is left
+   */
+  boolean await(int n) throws IOException {
+    if (buffer.remaining() >= n) {
+      return true;
+    }
+    idle.beforeWaiting();
+    buffer.compact();
+    while (buffer.position() < n) {
+      if (receive(buffer) < 0) {
+        if (buffer.position() > 0) {
+          throw new ClientException("the connection ended within a message");
+        }
+        buffer.flip();
+        return false;
+      }
+    }
+    buffer.flip();
+    return true;
+  }
+
+  /** As {@link #await}, where the client has promised the bytes. */
+  ByteBuffer require(int n) throws IOException {
+    if (!await(n)) {
+      throw new ClientException("the connection ended within a message");
+    }
+    return buffer;
+  }
+
+  /** Fills what remains of another buffer. */
+  void fill(ByteBuffer into) throws IOException {
+    int buffered = Math.min(into.remaining(), buffer.remaining());
+    into.put(into.position(), buffer, buffer.position(), buffered);
+    into.position(into.position() + buffered);
+    buffer.position(buffer.position() + buffered);
+    if (into.hasRemaining()) {
+      idle.beforeWaiting();
+    }
+    while (into.hasRemaining()) {
+      if (receive(into) < 0) {
+        throw new ClientException("the connection ended within a message");
+      }
+    }
+  }
+
+  void skip(long n) throws IOException {
+    for (long left = n; left > 0; ) {
+      ByteBuffer some = require((int) Math.min(left, BUFFER));
+      int step = (int) Math.min(left, some.remaining());
+      some.position(some.position() + step);
+      left -= step;
+    }
+  }
+
+  private int receive(ByteBuffer into) throws IOException {
+    try {
+      return channel.read(into);
+    } catch (IOException e) {
+      throw new ClientException("the client is gone", e);
+    }
+  }
+}
