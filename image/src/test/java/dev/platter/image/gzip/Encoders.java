@@ -6,6 +6,7 @@ import dev.platter.image.ForeignTool;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.Stream;
 
@@ -88,7 +89,7 @@ final class Encoders {
             .anyMatch(p -> Files.isExecutable(Path.of(p, tool))),
         "skipped: needs " + tool);
     boolean few = tool.equals("zopfli") || encoder.contains(" small ");
-    byte[] used = few ? java.util.Arrays.copyOf(plain, 1_500_000) : plain;
+    byte[] used = few ? Arrays.copyOf(plain, 1_500_000) : plain;
     Files.write(work.resolve("plain"), used);
     Files.write(work.resolve("small"), used);
     Files.writeString(work.resolve("zlib.py"), PYTHON);

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What others have packed is read, indexed and resumed, at every block and every bit. */
 class GzipAgainstForeignEncodersTest {
-  private static final byte[] PLAIN = Encoders.plain(4_000_000, 1);
+  private static final byte[] PLAIN = Encoders.plain(3_000_000, 1);
 
   @TempDir Path work;
 
@@ -61,7 +61,7 @@ class GzipAgainstForeignEncodersTest {
       seen[(int) (index.firstBit(span) % 8)]++;
       resumeAt(index, span, PLAIN, packed, i % 8 != 0);
     }
-    assertThat(Arrays.stream(seen).min().orElseThrow()).isGreaterThan(200);
+    assertThat(Arrays.stream(seen).min().orElseThrow()).isGreaterThan(100);
   }
 
   private static void readAndResume(byte[] plain, byte[] packed) throws IOException {
@@ -75,7 +75,7 @@ class GzipAgainstForeignEncodersTest {
 
     GzipIndex everyBlock = index(plain, packed, 1);
     Random random = new Random(packed.length);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 150; i++) {
       int span = random.nextInt(everyBlock.spans());
       resumeAt(everyBlock, span, plain, packed, i % 2 == 0);
     }
@@ -93,7 +93,7 @@ class GzipAgainstForeignEncodersTest {
   private static void chunksAreRight(GzipIndex index, byte[] plain, byte[] packed)
       throws IOException {
     Random random = new Random(plain.length);
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 12; i++) {
       int from = random.nextInt(plain.length);
       int to = Math.min(plain.length, from + 1 + random.nextInt(600_000));
       PackedRange range = index.rangeFor(from, to);
