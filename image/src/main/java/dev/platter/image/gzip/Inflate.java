@@ -1,6 +1,5 @@
 package dev.platter.image.gzip;
 
-import static dev.platter.image.gzip.HuffmanTable.CODE_LENGTH_WIDTH;
 import static dev.platter.image.gzip.HuffmanTable.DISTANCE_WIDTH;
 import static dev.platter.image.gzip.HuffmanTable.END;
 import static dev.platter.image.gzip.HuffmanTable.LITERAL_WIDTH;
@@ -32,10 +31,6 @@ final class Inflate {
   /** A match is copied in steps of eight bytes and may write some too many. */
   private static final int SLACK = MAX_MATCH + 8;
 
-  private static final byte[] ORDER = {
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15
-  };
-
   private enum State {
     BETWEEN_BLOCKS,
     STORED,
@@ -49,10 +44,7 @@ final class Inflate {
   int position;
 
   private final BitInput in;
-  private final HuffmanTable literals = HuffmanTable.forLiterals();
-  private final HuffmanTable distances = HuffmanTable.forDistances();
-  private final HuffmanTable codeLengths = HuffmanTable.forCodeLengths();
-  private final byte[] lengths = new byte[320];
+  private final BlockCodes codes = new BlockCodes();
 
   private State state = State.ENDED;
   private boolean last;
@@ -124,75 +116,15 @@ final class Inflate {
         state = State.STORED;
       }
       case 1 -> {
-        Arrays.fill(lengths, 0, 144, (byte) 8);
-        Arrays.fill(lengths, 144, 256, (byte) 9);
-        Arrays.fill(lengths, 256, 280, (byte) 7);
-        Arrays.fill(lengths, 280, 288, (byte) 8);
-        Arrays.fill(lengths, 288, 320, (byte) 5);
-        buildTables(288, 32);
+        codes.setFixed();
+        state = State.SYMBOLS;
       }
-      case 2 -> readCodes();
+      case 2 -> {
+        codes.read(in);
+        state = State.SYMBOLS;
+      }
       default -> throw refused("there is no deflate block of type 3");
     }
-  }
-
-  private void readCodes() throws IOException {
-    int literalCount = 257 + in.take(5);
-    int distanceCount = 1 + in.take(5);
-    int codeCount = 4 + in.take(4);
-    if (literalCount > 286 || distanceCount > 30) {
-      throw refused("too many symbols in a deflate block");
-    }
-    Arrays.fill(lengths, 0, ORDER.length, (byte) 0);
-    for (int i = 0; i < codeCount; i++) {
-      lengths[ORDER[i]] = (byte) in.take(3);
-    }
-    if (!codeLengths.build(lengths, 0, ORDER.length)) {
-      throw refused("the code for code lengths is no prefix code");
-    }
-    int all = literalCount + distanceCount;
-    for (int i = 0; i < all; ) {
-      int symbol = takeCodeLength();
-      if (symbol < 16) {
-        lengths[i++] = (byte) symbol;
-        continue;
-      }
-      if (symbol == 16 && i == 0) {
-        throw refused("a code length repeats what is not there");
-      }
-      byte repeated = symbol == 16 ? lengths[i - 1] : 0;
-      int times =
-          switch (symbol) {
-            case 16 -> 3 + in.take(2);
-            case 17 -> 3 + in.take(3);
-            default -> 11 + in.take(7);
-          };
-      if (i + times > all) {
-        throw refused("a code length repeats too often");
-      }
-      Arrays.fill(lengths, i, i + times, repeated);
-      i += times;
-    }
-    if (lengths[256] == 0) {
-      throw refused("a deflate block cannot end");
-    }
-    buildTables(literalCount, distanceCount);
-  }
-
-  private int takeCodeLength() throws IOException {
-    int entry = codeLengths.entries[in.peek(CODE_LENGTH_WIDTH)];
-    in.take(drop(entry));
-    return value(entry);
-  }
-
-  private void buildTables(int literalCount, int distanceCount) throws IOException {
-    if (!literals.build(lengths, 0, literalCount)) {
-      throw refused("the code for literals and lengths is no prefix code");
-    }
-    if (!distances.build(lengths, literalCount, distanceCount)) {
-      throw refused("the code for distances is no prefix code");
-    }
-    state = State.SYMBOLS;
   }
 
   /** Decodes until the block ends or there is no more room in {@link #out}. */
@@ -229,6 +161,8 @@ final class Inflate {
   private void decode(int limit) throws IOException {
     byte[] buffer = in.buffer;
     byte[] to = out;
+    HuffmanTable literals = codes.literals;
+    HuffmanTable distances = codes.distances;
     int[] literalEntries = literals.entries;
     int[] distanceEntries = distances.entries;
     int guard = Math.max(floor, mark);

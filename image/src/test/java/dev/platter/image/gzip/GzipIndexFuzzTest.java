@@ -43,7 +43,7 @@ class GzipIndexFuzzTest {
   /** As a bare deflate stream too: the checksums of gzip stop nearly every mutation at the door. */
   @FuzzTest(maxDuration = "30s")
   void anyBytesAreIndexedAsZlibReadsThem(byte[] bytes) throws IOException {
-    SameAsZlib.took(bytes, MAX_PLAIN);
+    SameAsZlib.took(bytes, 1 << 16);
     byte[] plain;
     GzipIndex index;
     try (var in = new GzipIndexer(new ByteArrayInputStream(bytes), MAX_PLAIN, Inflate.WINDOW)) {
