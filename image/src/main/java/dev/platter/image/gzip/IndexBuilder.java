@@ -1,0 +1,108 @@
+package dev.platter.image.gzip;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.zip.Deflater;
+
+/** Collects what goes into a {@link GzipIndex}, in the form in which it is stored. */
+final class IndexBuilder {
+  private static final int MAX_SPACING = 16 << 20;
+  private static final int WINDOW_BYTES_PER_SPACING = 16 << 20;
+
+  private final ByteArrayOutputStream spans = new ByteArrayOutputStream();
+  private final ByteArrayOutputStream chunks = new ByteArrayOutputStream();
+  private final ByteArrayOutputStream windows = new ByteArrayOutputStream();
+  private final int spacing;
+  private int count;
+
+  private long startBit;
+  private long startPlain = -1;
+  private byte[] window = new byte[0];
+  private final boolean[] used = new boolean[Inflate.WINDOW];
+
+  IndexBuilder(int spacing) {
+    this.spacing = spacing;
+  }
+
+  boolean wantsCheckpoint(long plain, boolean firstOfMember) {
+    if (startPlain < 0) {
+      return true;
+    }
+    int doublings = windows.size() / WINDOW_BYTES_PER_SPACING;
+    int wanted = (int) Math.min((long) spacing << Math.min(doublings, 30), MAX_SPACING);
+    int distance = firstOfMember ? Math.min(GzipIndex.CHUNK, wanted) : wanted;
+    return plain - startPlain >= distance;
+  }
+
+  /** Returns where to mark which bytes of the window are referred to. */
+  boolean[] startSpan(long bit, long plain, byte[] before) {
+    startBit = bit;
+    startPlain = plain;
+    window = before;
+    Arrays.fill(used, false);
+    return used;
+  }
+
+  void endSpan(byte[] packedDigest) {
+    byte[] needed = neededWindow();
+    byte[] stored = deflated(needed);
+    windows.writeBytes(stored);
+    count++;
+    ByteBuffer record =
+        ByteBuffer.allocate(GzipIndex.SPAN_BYTES)
+            .order(ByteOrder.LITTLE_ENDIAN)
+            .putLong(startBit)
+            .putLong(startPlain)
+            .putInt(needed.length)
+            .putInt(stored.length)
+            .put(packedDigest);
+    spans.writeBytes(record.array());
+  }
+
+  /** Zeros in place of what nobody refers to, as they deflate to nothing. */
+  private byte[] neededWindow() {
+    int hidden = used.length - window.length;
+    int first = hidden;
+    while (first < used.length && !used[first]) {
+      first++;
+    }
+    byte[] needed = new byte[used.length - first];
+    for (int i = first; i < used.length; i++) {
+      if (used[i]) {
+        needed[i - first] = window[i - hidden];
+      }
+    }
+    return needed;
+  }
+
+  private static byte[] deflated(byte[] bytes) {
+    if (bytes.length == 0) {
+      return bytes;
+    }
+    try (Deflater deflater = new Deflater(Deflater.DEFAULT_COMPRESSION, true)) {
+      deflater.setInput(bytes);
+      deflater.finish();
+      byte[] out = new byte[GzipIndex.maxDeflated(bytes.length)];
+      int n = deflater.deflate(out);
+      if (!deflater.finished()) {
+        throw new AssertionError("deflate made " + bytes.length + " bytes longer than it can");
+      }
+      return Arrays.copyOf(out, n);
+    }
+  }
+
+  void chunk(byte[] digest) {
+    chunks.writeBytes(digest);
+  }
+
+  GzipIndex build(long packedSize, long plainSize, byte[] packedDigest) {
+    long size = (long) GzipIndex.HEADER_BYTES + spans.size() + chunks.size() + windows.size();
+    ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(size)).order(ByteOrder.LITTLE_ENDIAN);
+    bytes.putLong(GzipIndex.MAGIC).putLong(packedSize).putLong(plainSize).put(packedDigest);
+    bytes.putInt(GzipIndex.CHUNK).putInt(count);
+    bytes.put(spans.toByteArray()).put(chunks.toByteArray()).put(windows.toByteArray()).flip();
+    return GzipIndex.trusted(bytes);
+  }
+}
