@@ -59,8 +59,7 @@ class HostileRegistryTest {
   }
 
   private static RegistryClient client(Reference image, Credentials credentials) {
-    return new RegistryClient(
-        image, credentials, new Transport(Duration.ofMillis(1), Duration.ofMillis(500)));
+    return FakeRegistry.impatient(RegistrySettings.defaults(), credentials).client(image);
   }
 
   private RegistryClient anonymous() {
