@@ -9,8 +9,8 @@ record Cidr(InetAddress network, int bits) {
   /** Throws {@link IllegalArgumentException} with a message for the user. */
   static Cidr parse(String text) {
     int slash = text.indexOf('/');
-    // Only digits get to the resolver: a name in a list of networks is a mistake, not a look-up.
-    if (slash > 0 && text.matches("[0-9a-fA-F:.]+/[0-9]{1,3}")) {
+    // The JDK would also take 10.1/16, and not mean what its writer meant.
+    if (text.matches("([0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)/[0-9]{1,3}")) {
       try {
         InetAddress network = InetAddress.ofLiteral(text.substring(0, slash));
         int bits = Integer.parseInt(text.substring(slash + 1));

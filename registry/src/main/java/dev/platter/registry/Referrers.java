@@ -63,7 +63,12 @@ final class Referrers {
             : "?artifactType=" + URLEncoder.encode(artifactType, StandardCharsets.UTF_8);
     @Nullable URI page = origin.uri("referrers/" + subject + filter);
     List<Referrer> found = new ArrayList<>();
-    for (int pages = 0; page != null && pages < MAX_PAGES; pages++) {
+    for (int pages = 0; page != null; pages++) {
+      if (pages == MAX_PAGES) {
+        throw new RegistryException(
+            RegistryException.Kind.PROTOCOL,
+            "the list of referrers of %s has more than %d pages".formatted(subject, MAX_PAGES));
+      }
       HttpResponse<InputStream> response = origin.send(Call.get(page, MediaTypes.OCI_INDEX));
       // 404 is the registry's way to say so; a 200 of another type is a web page's.
       if (response.statusCode() == 404

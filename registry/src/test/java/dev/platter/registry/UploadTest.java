@@ -212,28 +212,32 @@ class UploadTest {
     assertThat(opened).hasValue(1);
   }
 
+  private FakeUploads.Fate wants(String token) {
+    return (_, exchange) -> {
+      String given = exchange.getRequestHeaders().getFirst("Authorization");
+      if (("Bearer " + token).equals(given)) {
+        return false;
+      }
+      exchange.getRequestBody().readAllBytes();
+      exchange
+          .getResponseHeaders()
+          .set("WWW-Authenticate", "Bearer realm=\"http://" + registry.host() + "/token\"");
+      exchange.sendResponseHeaders(401, -1);
+      return true;
+    };
+  }
+
   @Test
   void aTokenThatExpiresDuringAnUploadIsReplaced() throws IOException {
     var sold = new AtomicInteger();
     registry.on(
         "/token", exchange -> text("{\"token\":\"T" + sold.incrementAndGet() + "\"}").to(exchange));
-    FakeUploads.Fate challenge =
-        (_, exchange) -> {
-          String wanted = sold.get() < 2 ? "Bearer T2" : "Bearer T" + sold.get();
-          if (wanted.equals(exchange.getRequestHeaders().getFirst("Authorization"))) {
-            return false;
-          }
-          exchange.getRequestBody().readAllBytes();
-          exchange
-              .getResponseHeaders()
-              .set("WWW-Authenticate", "Bearer realm=\"http://" + registry.host() + "/token\"");
-          exchange.sendResponseHeaders(401, -1);
-          return true;
-        };
-    var uploads = new FakeUploads(registry, BLOB, FINE, challenge, challenge, challenge);
+    var uploads =
+        new FakeUploads(registry, BLOB, FINE, wants("T1"), wants("T1"), wants("T2"), wants("T2"));
     push();
     assertThat(uploads.received.toByteArray()).isEqualTo(BYTES);
     assertThat(uploads.calls).doesNotContain("GET");
+    assertThat(sold).hasValue(2);
     assertThat(registry.requests)
         .filteredOn(request -> request.startsWith("/token"))
         .first()
