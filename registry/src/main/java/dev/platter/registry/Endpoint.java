@@ -51,7 +51,7 @@ final class Endpoint {
   }
 
   /** {@code path} is relative to {@code /v2/<repository>/}. */
-  synchronized URI uri(String path) {
+  synchronized URI uri(String path) throws IOException {
     if (repository == null) {
       String host = image.host().equals("docker.io") ? "registry-1.docker.io" : image.host();
       repository = URI.create(scheme(host) + "://" + host + "/v2/" + image.repository() + "/");
@@ -59,9 +59,9 @@ final class Endpoint {
     return repository.resolve(path);
   }
 
-  private String scheme(String host) {
+  private String scheme(String host) throws IOException {
     if (settings.isInsecure(host)) {
-      return transport.answers(URI.create("https://" + host + "/v2/")) ? "https" : "http";
+      return transport.speaksTls(URI.create("https://" + host + "/v2/")) ? "https" : "http";
     }
     return image.isLoopback() && settings.certificatesOf(host).isEmpty() ? "http" : "https";
   }

@@ -41,7 +41,10 @@ public final class Registries {
     List<String> scopes = new ArrayList<>();
     scopes.add("repository:" + place.repository() + ":pull,push");
     for (String other : others) {
-      Reference.parse(place.host() + "/" + other);
+      // Goes into a URL and a scope: nothing but a plain name.
+      if (!Reference.parse(place.host() + "/" + other).repository().equals(other)) {
+        throw new IllegalArgumentException("'" + other + "' is not the full name of a repository");
+      }
       scopes.add("repository:" + other + ":pull");
     }
     return new RegistryPush(

@@ -111,8 +111,12 @@ public final class RegistryPush {
       if (response.statusCode() != 202) {
         throw endpoint.failure(response, "mount of " + blob.digest() + " from " + other);
       }
-      // Not there, or not for us: the registry has begun an upload in its place.
-      begun = response;
+      // Not there, or not for us: the registry has begun an upload in its place. One is enough.
+      if (begun == null) {
+        begun = response;
+      } else {
+        Upload.cancel(endpoint, Upload.location(response));
+      }
     }
     new Upload(endpoint, content, chunk, progress).run(begun);
     requireThere(blob);

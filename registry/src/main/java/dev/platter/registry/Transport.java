@@ -7,11 +7,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.time.Duration;
 import java.util.Locale;
 import javax.net.ssl.SSLException;
@@ -77,13 +79,18 @@ final class Transport {
         PROTOCOL, show(call.uri()) + " leads to more than " + REDIRECTS + " redirects");
   }
 
-  /** Whether anybody speaks there at all; one attempt. */
-  boolean answers(URI uri) {
+  /** Whether the peer has TLS. One that is slow to say so has not said that it has none. */
+  boolean speaksTls(URI uri) throws IOException {
     try {
       once(Call.get(uri, "*/*"), null).body().close();
       return true;
-    } catch (IOException e) {
+    } catch (SSLException | ConnectException e) {
       return false;
+    } catch (RegistryException | InterruptedIOException e) {
+      throw e;
+    } catch (IOException e) {
+      throw new RegistryException(
+          UNAVAILABLE, "cannot reach %s (%s); try again".formatted(show(uri), reason(e)), e);
     }
   }
 
@@ -140,7 +147,7 @@ final class Transport {
               .send(request, _ -> new BodyStream(show(call.uri()), patience, leave));
       answered = true;
       return response;
-    } catch (java.net.http.HttpTimeoutException e) {
+    } catch (HttpTimeoutException e) {
       // It has no message, and is no InterruptedIOException to our callers.
       throw new IOException("no answer for " + patience.toSeconds() + " s", e);
     } catch (InterruptedException e) {

@@ -37,6 +37,7 @@ final class Upload {
   private URI upload = URI.create("");
   private long chunk;
   private int failures;
+  private @Nullable RegistryException lastFailure;
 
   /** The registry does not know the upload any more. */
   private static final class Forgotten extends Exception {
@@ -57,16 +58,23 @@ final class Upload {
    */
   void run(@Nullable HttpResponse<InputStream> begun) throws IOException {
     @Nullable HttpResponse<InputStream> start = begun;
+    if (begun != null) {
+      respectMinimum(begun);
+    }
     for (int starts = 1; ; starts++) {
       upload = start == null ? start() : location(start);
       try {
         send();
         return;
       } catch (IOException e) {
-        cancel();
+        cancel(endpoint, upload);
         throw e;
       } catch (Forgotten e) {
+        cancel(endpoint, upload);
         if (starts == STARTS) {
+          if (lastFailure != null) {
+            throw lastFailure;
+          }
           throw new RegistryException(
               UNAVAILABLE,
               "%s forgot the upload of %s %d times; try again later"
@@ -86,6 +94,7 @@ final class Upload {
         if (response.statusCode() != 202) {
           throw endpoint.failure(response, "upload to " + endpoint.image().repository());
         }
+        respectMinimum(response);
         return location(response);
       } catch (RegistryException e) {
         failed(e);
@@ -93,13 +102,16 @@ final class Upload {
     }
   }
 
-  private URI location(HttpResponse<InputStream> response) throws IOException {
+  static URI location(HttpResponse<InputStream> response) throws IOException {
     response.body().close();
+    return Transport.next(response.uri(), response.headers().firstValue("Location").orElse(""));
+  }
+
+  private void respectMinimum(HttpResponse<?> response) {
     String least = response.headers().firstValue("OCI-Chunk-Min-Length").orElse("");
     if (least.matches("[0-9]{1,12}")) {
       chunk = Math.clamp(Long.parseLong(least), chunk, MAX_CHUNK);
     }
-    return Transport.next(response.uri(), response.headers().firstValue("Location").orElse(""));
   }
 
   private void send() throws IOException, Forgotten {
@@ -203,11 +215,11 @@ final class Upload {
   }
 
   /** So that the registry need not keep for a week what nobody will end. */
-  private void cancel() {
+  static void cancel(Endpoint endpoint, URI upload) {
     try {
       endpoint.send(Call.of("DELETE", upload)).body().close();
     } catch (IOException e) {
-      // It ends by itself some day; the error that matters is the one before.
+      // It ends by itself some day; what matters is the reason we had.
     }
   }
 
@@ -219,6 +231,7 @@ final class Upload {
     if (e.kind() != UNAVAILABLE || ++failures > FAILURES) {
       throw e;
     }
+    lastFailure = e;
     backoff.pause(null, "the upload of " + blob.digest());
   }
 

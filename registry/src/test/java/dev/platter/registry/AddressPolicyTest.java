@@ -106,8 +106,7 @@ class AddressPolicyTest {
   }
 
   private RegistryClient client(AddressPolicy policy, String host) {
-    return FakeRegistry.impatient(
-            RegistrySettings.defaults().restrictedTo(policy), Credentials.none())
+    return FakeRegistry.eager(RegistrySettings.defaults().restrictedTo(policy), Credentials.none())
         .client(Reference.parse(host + "/vm:v1"));
   }
 

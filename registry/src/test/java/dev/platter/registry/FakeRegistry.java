@@ -64,12 +64,20 @@ final class FakeRegistry implements Closeable {
     return Reference.parse(host() + "/vm:v1");
   }
 
-  /** Does not wait as long for anything as one would outside of tests. */
+  /** Does not wait long between attempts. */
+  static Registries eager(RegistrySettings settings, Credentials credentials) {
+    return registries(settings, credentials, Duration.ofSeconds(20));
+  }
+
+  /** Does not wait long for answers either. */
   static Registries impatient(RegistrySettings settings, Credentials credentials) {
+    return registries(settings, credentials, Duration.ofMillis(500));
+  }
+
+  private static Registries registries(
+      RegistrySettings settings, Credentials credentials, Duration patience) {
     return new Registries(
-        settings,
-        credentials,
-        new Transport(settings, Duration.ofMillis(1), Duration.ofMillis(500)));
+        settings, credentials, new Transport(settings, Duration.ofMillis(1), patience));
   }
 
   static Answer status(int status) {

@@ -6,7 +6,9 @@ import dev.platter.image.oci.Digest;
 import dev.platter.registry.FakeRegistry.Answer;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
@@ -44,9 +46,11 @@ final class FakeUploads {
   final ByteArrayOutputStream received = new ByteArrayOutputStream();
   private final Descriptor blob;
   private final List<Fate> fates;
+  private final Set<String> places = new HashSet<>();
   private int turn;
   private int place;
   boolean done;
+  int leastChunk;
 
   FakeUploads(FakeRegistry registry, Descriptor blob, Fate... fates) {
     this.blob = blob;
@@ -66,7 +70,14 @@ final class FakeUploads {
 
   private synchronized void start(HttpExchange exchange) throws IOException {
     calls.add("POST");
+    places.clear();
+    if (exchange.getRequestURI().getQuery() != null) {
+      places.add(UPLOADS + place); // a mount that failed before does not end because of this one
+    }
     received.reset();
+    if (leastChunk > 0) {
+      exchange.getResponseHeaders().set("OCI-Chunk-Min-Length", String.valueOf(leastChunk));
+    }
     answer(exchange, 202);
   }
 
@@ -75,10 +86,11 @@ final class FakeUploads {
     String method = exchange.getRequestMethod();
     calls.add(method + (range == null ? "" : " " + range));
     if (method.equals("DELETE")) {
-      answer(exchange, 204);
+      places.remove(exchange.getRequestURI().getPath());
+      exchange.sendResponseHeaders(204, -1);
       return;
     }
-    if (!exchange.getRequestURI().getPath().equals(UPLOADS + place)) {
+    if (!places.contains(exchange.getRequestURI().getPath())) {
       exchange.sendResponseHeaders(404, -1);
       return;
     }
@@ -105,7 +117,11 @@ final class FakeUploads {
   }
 
   private void answer(HttpExchange exchange, int status) throws IOException {
+    if (!exchange.getRequestMethod().equals("POST")) {
+      places.clear();
+    }
     place++;
+    places.add(UPLOADS + place);
     exchange.getResponseHeaders().set("Location", UPLOADS + place + "?state=" + place);
     exchange.getResponseHeaders().set("Range", "0-" + Math.max(0, received.size() - 1));
     exchange.sendResponseHeaders(status, -1);

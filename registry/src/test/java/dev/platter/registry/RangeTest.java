@@ -62,7 +62,7 @@ class RangeTest {
         "{\"auths\":{\"%s\":{\"username\":\"joe\",\"password\":\"hunter2\"}}}"
             .formatted(registry.host());
     Credentials joe = Credentials.parse(json.getBytes(StandardCharsets.UTF_8));
-    return FakeRegistry.impatient(RegistrySettings.defaults(), joe).client(registry.image());
+    return FakeRegistry.eager(RegistrySettings.defaults(), joe).client(registry.image());
   }
 
   private static byte[] slice(int from, int length) {
@@ -371,7 +371,7 @@ class RangeTest {
             RegistrySettings.defaults().certificates(),
             AddressPolicy.any(),
             3);
-    Registries registries = FakeRegistry.impatient(settings, Credentials.none());
+    Registries registries = FakeRegistry.eager(settings, Credentials.none());
     try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
       for (int i = 0; i < 12; i++) {
         threads.submit(() -> read(registries.client(registry.image()), 0, 10));
@@ -391,7 +391,7 @@ class RangeTest {
             AddressPolicy.any(),
             1);
     RegistryClient client =
-        FakeRegistry.impatient(settings, Credentials.none()).client(registry.image());
+        FakeRegistry.eager(settings, Credentials.none()).client(registry.image());
     for (int i = 0; i < 3; i++) {
       client.open(DESCRIPTOR).close();
     }

@@ -31,7 +31,7 @@ class ReferrersTest {
   @BeforeEach
   void start() throws IOException {
     registry = new FakeRegistry();
-    registries = FakeRegistry.impatient(RegistrySettings.defaults(), Credentials.none());
+    registries = FakeRegistry.eager(RegistrySettings.defaults(), Credentials.none());
   }
 
   @AfterEach

@@ -9,6 +9,9 @@ import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Digest;
 import dev.platter.registry.RegistryConfig.Mirror;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -138,7 +141,7 @@ class RegistrySettingsTest {
   @Test
   void aBlockedRegistryIsNotAsked() throws IOException {
     Registries registries =
-        FakeRegistry.impatient(
+        FakeRegistry.eager(
             settings(
                 List.of(new RegistryConfig(origin.host(), origin.host(), true, true, List.of()))),
             Credentials.none());
@@ -156,8 +159,7 @@ class RegistrySettingsTest {
             false,
             false,
             List.of(new Mirror(mirror.host() + "/copies", false)));
-    return FakeRegistry.impatient(settings(List.of(config)), Credentials.none())
-        .client(origin.image());
+    return FakeRegistry.eager(settings(List.of(config)), Credentials.none()).client(origin.image());
   }
 
   private static byte[] read(RegistryClient client) throws IOException {
@@ -194,11 +196,28 @@ class RegistrySettingsTest {
   @Test
   void plainHttpElsewhereNeedsTheOperatorsWord() throws IOException {
     var hosts = new Hosts(settings(List.of(RegistryConfig.insecure("r.example.com:5000"))));
-    hosts.requireAllowed(java.net.URI.create("http://r.example.com:5000/v2/"));
+    hosts.requireAllowed(URI.create("http://r.example.com:5000/v2/"));
     for (String uri :
         List.of("http://r.example.com/v2/", "http://r.example.com:5001/", "http://x.io/")) {
-      assertThatThrownBy(() -> hosts.requireAllowed(java.net.URI.create(uri)))
+      assertThatThrownBy(() -> hosts.requireAllowed(URI.create(uri)))
           .hasMessageContaining("refused to go to");
+    }
+  }
+
+  /** Whoever is between us and a registry must not be able to turn TLS off by keeping still. */
+  @Test
+  void aRegistryThatIsSlowToSpeakTlsIsNotSpokenToWithoutIt() throws IOException {
+    try (var silent = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
+      String host = "127.0.0.1:" + silent.getLocalPort();
+      RegistrySettings settings = settings(List.of(RegistryConfig.insecure(host)));
+      RegistryClient client =
+          FakeRegistry.impatient(settings, Credentials.none())
+              .client(Reference.parse(host + "/vm:v1"));
+      assertThatThrownBy(client::resolve)
+          .isInstanceOfSatisfying(
+              RegistryException.class,
+              e -> assertThat(e.kind()).isEqualTo(RegistryException.Kind.UNAVAILABLE))
+          .hasMessageContaining("cannot reach https://" + host);
     }
   }
 }

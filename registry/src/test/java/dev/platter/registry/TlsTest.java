@@ -70,7 +70,7 @@ class TlsTest {
   private RegistryClient client(RegistryConfig... configs) {
     var settings =
         new RegistrySettings(List.of(configs), List.of(certificates), AddressPolicy.any(), 4);
-    return FakeRegistry.impatient(settings, Credentials.none())
+    return new Registries(settings, Credentials.none())
         .client(Reference.parse(registry.host() + "/vm:v1"));
   }
 

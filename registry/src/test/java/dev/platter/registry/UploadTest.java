@@ -48,7 +48,7 @@ class UploadTest {
   }
 
   private RegistryPush push(Credentials credentials) throws IOException {
-    return FakeRegistry.impatient(RegistrySettings.defaults(), credentials)
+    return FakeRegistry.eager(RegistrySettings.defaults(), credentials)
         .push(registry.image())
         .inChunksOf(CHUNK);
   }
@@ -75,6 +75,32 @@ class UploadTest {
     var uploads = new FakeUploads(registry, descriptor);
     push(Credentials.none()).blob(BlobContent.of(descriptor, small), PushProgress.NONE);
     assertThat(uploads.calls).containsExactly("HEAD", "POST", "PUT", "HEAD");
+  }
+
+  @Test
+  void aRegistryMayWantLargerChunks() throws IOException {
+    var uploads = new FakeUploads(registry, BLOB);
+    uploads.leastChunk = 2000;
+    push();
+    assertThat(uploads.calls).contains("PATCH 0-1999", "PATCH 2000-2499");
+  }
+
+  @Test
+  void aMountThatFailsIsTheUploadAndAnotherOneIsCancelled() throws IOException {
+    var uploads = new FakeUploads(registry, BLOB);
+    FakeRegistry.eager(RegistrySettings.defaults(), Credentials.none())
+        .push(registry.image(), "one", "two")
+        .blob(BlobContent.of(BLOB, BYTES), PushProgress.NONE);
+    assertThat(uploads.calls).containsExactly("HEAD", "POST", "POST", "DELETE", "PUT", "HEAD");
+  }
+
+  @Test
+  void onlyAPlainNameCanBeMountedFrom() {
+    Registries registries = FakeRegistry.eager(RegistrySettings.defaults(), Credentials.none());
+    for (String name : List.of("a:b", "a&mount=x", "A", "", "a@" + BLOB.digest())) {
+      assertThatThrownBy(() -> registries.push(registry.image(), name))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
   }
 
   @Test
@@ -153,7 +179,7 @@ class UploadTest {
     assertThatThrownBy(this::push)
         .isInstanceOfSatisfying(
             RegistryException.class, e -> assertThat(e.kind()).isEqualTo(Kind.UNAVAILABLE));
-    assertThat(uploads.calls).hasSizeLessThan(20);
+    assertThat(uploads.calls).hasSizeLessThan(20).last().isEqualTo("DELETE");
   }
 
   @Test
