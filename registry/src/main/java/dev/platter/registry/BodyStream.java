@@ -34,15 +34,20 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
 
   private final String what;
   private final Duration patience;
+  private final Runnable over;
   private final BlockingQueue<Signal> signals = new LinkedBlockingQueue<>();
   private final CompletableFuture<Flow.Subscription> subscription = new CompletableFuture<>();
   private final Deque<ByteBuffer> ready = new ArrayDeque<>();
   private long count;
   private @Nullable Signal end;
 
-  BodyStream(String what, Duration patience) {
+  /**
+   * @param over told when the connection has no more to do for this body; perhaps more than once
+   */
+  BodyStream(String what, Duration patience, Runnable over) {
     this.what = what;
     this.patience = patience;
+    this.over = over;
   }
 
   @Override
@@ -67,11 +72,13 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
   @Override
   public void onError(Throwable cause) {
     signals.add(new Failed(cause));
+    over.run();
   }
 
   @Override
   public void onComplete() {
     signals.add(new Complete());
+    over.run();
   }
 
   @Override
@@ -152,5 +159,6 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
     if (!(end instanceof Complete)) {
       var _ = subscription.thenAccept(Flow.Subscription::cancel);
     }
+    over.run();
   }
 }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashMap;
@@ -19,17 +20,31 @@ import org.jspecify.annotations.Nullable;
  * User names and passwords by registry, in the format of Docker's {@code config.json}, which
  * containers' {@code auth.json} and Kubernetes' image pull secrets share.
  *
- * <p>Only what is in the file: no credential helpers, which would be programs named by the file,
- * and no identity tokens.
+ * <p>Files of this user may name credential helpers ({@code credHelpers}, {@code credsStore}),
+ * which are run when a registry asks for credentials. Content that came from elsewhere, a Secret
+ * say, cannot make us run anything: its helpers are ignored. A helper that is not installed counts
+ * as one that knows nothing, as with Docker, so that public images can still be had.
  */
 public final class Credentials {
   private static final int MAX_BYTES = 1 << 20;
   private static final JsonMapper MAPPER = new JsonMapper();
 
-  private final Map<String, Login> logins;
+  private static final Duration HELPER_PATIENCE = Duration.ofSeconds(30);
 
-  /** One account. Never printed. */
+  private final Map<String, Login> logins;
+  private final Helpers helpers;
+
+  /**
+   * One account. Never printed. By Docker's convention the user {@code <token>} has no password but
+   * an identity token, which is for the token server only.
+   */
   record Login(String user, String password) {
+    private static final String IDENTITY = "<token>";
+
+    boolean isIdentityToken() {
+      return user.equals(IDENTITY);
+    }
+
     String basic() {
       String pair = user + ":" + password;
       return "Basic " + Base64.getEncoder().encodeToString(pair.getBytes(StandardCharsets.UTF_8));
@@ -41,17 +56,36 @@ public final class Credentials {
     }
   }
 
-  private Credentials(Map<String, Login> logins) {
+  /**
+   * Programs that know more.
+   *
+   * @param byHost the helper of each host that has its own
+   * @param store the helper of all others; may be empty
+   * @param path where programs are; null for none
+   */
+  private record Helpers(Map<String, String> byHost, String store, @Nullable String path) {
+    static final Helpers NONE = new Helpers(Map.of(), "", null);
+
+    Optional<Login> ask(String name, String host) throws IOException {
+      // Hub's credentials are stored under the address it had when Docker was young.
+      String server = host.equals("docker.io") ? "https://index.docker.io/v1/" : host;
+      Optional<CredentialHelper> helper = CredentialHelper.find(name, path, HELPER_PATIENCE);
+      return helper.isPresent() ? helper.get().get(server) : Optional.empty();
+    }
+  }
+
+  private Credentials(Map<String, Login> logins, Helpers helpers) {
     this.logins = Map.copyOf(logins);
+    this.helpers = helpers;
   }
 
   public static Credentials none() {
-    return new Credentials(Map.of());
+    return new Credentials(Map.of(), Helpers.NONE);
   }
 
   /** The content of such a file, as a Secret of type {@code dockerconfigjson} has it. */
   public static Credentials parse(byte[] json) throws IOException {
-    return parse(json, "the registry credentials");
+    return new Credentials(parse(json, "the registry credentials").logins, Helpers.NONE);
   }
 
   /**
@@ -65,12 +99,17 @@ public final class Credentials {
     add(files, environment.get("DOCKER_CONFIG"), "config.json");
     add(files, environment.get("HOME"), ".docker/config.json");
     var logins = new LinkedHashMap<String, Login>();
+    var byHost = new LinkedHashMap<String, String>();
+    String store = "";
     for (Path file : files) {
       if (Files.isRegularFile(file)) {
-        read(file).logins.forEach(logins::putIfAbsent);
+        Credentials found = read(file);
+        found.logins.forEach(logins::putIfAbsent);
+        found.helpers.byHost.forEach(byHost::putIfAbsent);
+        store = store.isEmpty() ? found.helpers.store : store;
       }
     }
-    return new Credentials(logins);
+    return new Credentials(logins, new Helpers(Map.copyOf(byHost), store, environment.get("PATH")));
   }
 
   private static void add(List<Path> files, @Nullable String base, String relative) {
@@ -86,24 +125,32 @@ public final class Credentials {
   }
 
   private static Credentials parse(byte[] json, String what) throws IOException {
-    JsonNode auths;
+    JsonNode root;
     try {
-      auths = MAPPER.readTree(json).path("auths");
+      root = MAPPER.readTree(json);
     } catch (JsonProcessingException e) {
       // Without the cause: it quotes the text around the error.
       throw new IOException(what + " is not valid JSON at line " + e.getLocation().getLineNr());
     }
     var logins = new LinkedHashMap<String, Login>();
-    for (Map.Entry<String, JsonNode> entry : auths.properties()) {
+    for (Map.Entry<String, JsonNode> entry : root.path("auths").properties()) {
       @Nullable Login login = login(entry.getValue(), what + ", entry '" + entry.getKey() + "'");
       if (login != null) {
         logins.put(key(entry.getKey()), login);
       }
     }
-    return new Credentials(logins);
+    var byHost = new LinkedHashMap<String, String>();
+    for (Map.Entry<String, JsonNode> entry : root.path("credHelpers").properties()) {
+      byHost.put(key(entry.getKey()), entry.getValue().asText());
+    }
+    return new Credentials(
+        logins, new Helpers(Map.copyOf(byHost), root.path("credsStore").asText(), null));
   }
 
   private static @Nullable Login login(JsonNode entry, String what) throws IOException {
+    if (!entry.path("identitytoken").asText().isEmpty()) {
+      return new Login(Login.IDENTITY, entry.path("identitytoken").textValue());
+    }
     if (entry.path("username").isTextual() && entry.path("password").isTextual()) {
       return new Login(entry.path("username").textValue(), entry.path("password").textValue());
     }
@@ -131,8 +178,22 @@ public final class Credentials {
         : host;
   }
 
-  /** The most specific entry: for the repository, for a part of its path, or for the host. */
-  Optional<Login> find(Reference image) {
+  /**
+   * The host's own helper; else the most specific entry: for the repository, for a part of its
+   * path, or for the host; else what the general helper knows.
+   */
+  Optional<Login> find(Reference image) throws IOException {
+    String helper = helpers.byHost.get(image.host());
+    if (helper != null && !helper.isEmpty()) {
+      return helpers.ask(helper, image.host());
+    }
+    Optional<Login> stored = stored(image);
+    return stored.isEmpty() && !helpers.store.isEmpty()
+        ? helpers.ask(helpers.store, image.host())
+        : stored;
+  }
+
+  private Optional<Login> stored(Reference image) {
     String scope = image.host() + "/" + image.repository();
     while (true) {
       Login login = logins.get(scope);

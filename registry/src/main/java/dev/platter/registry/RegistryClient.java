@@ -1,10 +1,7 @@
 package dev.platter.registry;
 
-import static dev.platter.registry.RegistryException.Kind.NOT_FOUND;
 import static dev.platter.registry.RegistryException.Kind.PROTOCOL;
-import static dev.platter.registry.RegistryException.Kind.UNAUTHORIZED;
 
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.platter.image.BadImageException;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
@@ -14,46 +11,41 @@ import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.Platform;
 import dev.platter.image.oci.Resolved;
 import dev.platter.image.oci.VerifyingInputStream;
+import dev.platter.registry.BlobBody.Part;
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.URI;
 import java.net.http.HttpResponse;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * One repository of a registry. Safe for use by many threads.
+ * Reads one repository of a registry, or of the mirrors that stand before it. Safe for use by many
+ * threads.
  *
  * <p>Nothing the registry says about digests is believed: what it sends is hashed here, and must be
- * what was asked for. Registries on this machine are spoken to over plain HTTP, all others over
- * HTTPS only.
+ * what was asked for. A transfer that breaks is continued where it broke.
  */
 public final class RegistryClient implements BlobSource {
-  private static final String ACCEPT_MANIFEST =
+  static final String ACCEPT_MANIFEST =
       String.join(
           ", ",
           MediaTypes.OCI_INDEX,
           MediaTypes.OCI_MANIFEST,
           MediaTypes.DOCKER_LIST,
           MediaTypes.DOCKER_MANIFEST);
-  private static final JsonMapper MAPPER = new JsonMapper();
 
   private final Reference image;
-  private final Transport transport;
-  private final Authorization authorization;
-  private final URI repository;
+  private final Registries registries;
+  private @Nullable List<Endpoint> endpoints;
 
   /** For the repository of {@code image}; its tag and digest only matter to {@link #resolve()}. */
   public RegistryClient(Reference image, Credentials credentials) {
-    this(image, credentials, new Transport());
+    this(image, new Registries(RegistrySettings.defaults(), credentials));
   }
 
-  RegistryClient(Reference image, Credentials credentials, Transport transport) {
+  RegistryClient(Reference image, Registries registries) {
     this.image = image;
-    this.transport = transport;
-    this.authorization = new Authorization(image, credentials, transport);
-    String host = image.host().equals("docker.io") ? "registry-1.docker.io" : image.host();
-    String scheme = image.isLoopback() ? "http" : "https";
-    this.repository = URI.create(scheme + "://" + host + "/v2/" + image.repository() + "/");
+    this.registries = registries;
   }
 
   /** The image that the reference names. */
@@ -68,24 +60,92 @@ public final class RegistryClient implements BlobSource {
 
   @Override
   public InputStream open(Descriptor blob) throws IOException {
-    String what = "blob " + blob.digest() + " of " + image;
-    InputStream body = get("blobs/" + blob.digest(), "*/*", what);
-    return new VerifyingInputStream(body, blob);
+    String what = what(blob);
+    InputStream first = send("blobs/" + blob.digest(), "*/*", null, what).body();
+    return new VerifyingInputStream(body(blob, new Part(first, 0, true), 0, blob.size()), blob);
   }
 
-  private byte[] manifest(String tagOrDigest) throws IOException {
+  /**
+   * Some bytes of a blob, by one request for one range.
+   *
+   * <p>An answer that is neither these bytes nor the whole blob is refused.
+   */
+  public RangeStream open(Descriptor blob, long from, long length) throws IOException {
+    if (from < 0 || length < 1 || length > blob.size() - from) {
+      throw new IllegalArgumentException(
+          "bytes %d+%d of a blob of %d".formatted(from, length, blob.size()));
+    }
+    HttpResponse<InputStream> response = range(blob, from, length);
+    boolean whole = response.statusCode() == 200;
+    Part part = new Part(response.body(), 0, true);
+    BlobBody body =
+        whole ? body(blob, part, 0, blob.size()) : body(blob, part, from, from + length);
+    return new RangeStream(blob, body, whole, from, length);
+  }
+
+  /**
+   * What refers to an image: signatures, indexes, notes.
+   *
+   * @param artifactType only these; null for all
+   */
+  public List<Referrer> referrers(Digest subject, @Nullable String artifactType)
+      throws IOException {
+    return new Referrers(this).list(subject, artifactType);
+  }
+
+  private BlobBody body(Descriptor blob, Part first, long from, long end) throws RegistryException {
+    Backoff backoff = endpoints().getLast().transport().backoff();
+    BlobBody.Opener opener =
+        position -> {
+          HttpResponse<InputStream> response = range(blob, position, end - position);
+          boolean whole = response.statusCode() == 200;
+          return new Part(response.body(), whole ? position : 0, !whole || end == blob.size());
+        };
+    return new BlobBody(what(blob), first, from, end, opener, backoff);
+  }
+
+  /** 206 with exactly these bytes, or 200 with all of them. */
+  private HttpResponse<InputStream> range(Descriptor blob, long from, long length)
+      throws IOException {
+    String what = what(blob);
+    HttpResponse<InputStream> response =
+        send("blobs/" + blob.digest(), "*/*", ContentRange.request(from, length), what);
+    @Nullable String mismatch =
+        response.statusCode() == 206
+            ? ContentRange.mismatch(response, from, length, blob.size())
+            : null;
+    if (mismatch != null) {
+      response.body().close();
+      throw new RegistryException(
+          PROTOCOL,
+          "%s was asked for bytes %d-%d of %s and answered with %s"
+              .formatted(Transport.show(response.uri()), from, from + length - 1, what, mismatch));
+    }
+    return response;
+  }
+
+  private String what(Descriptor blob) {
+    return "blob " + blob.digest() + " of " + image;
+  }
+
+  byte[] manifest(String tagOrDigest) throws IOException {
     byte[] bytes;
     try (InputStream body = getManifest(tagOrDigest)) {
-      bytes = body.readNBytes(Document.MAX_BYTES + 1);
-    }
-    if (bytes.length > Document.MAX_BYTES) {
-      throw new BadImageException(
-          "the manifest of " + image + " is larger than " + Document.MAX_BYTES + " bytes");
+      bytes = bounded(body);
     }
     if (tagOrDigest.contains(":") && !Digest.of(bytes).equals(Digest.parse(tagOrDigest))) {
       throw new BadImageException(
           "asked for manifest %s of %s, got one with digest %s"
               .formatted(tagOrDigest, image, Digest.of(bytes)));
+    }
+    return bytes;
+  }
+
+  byte[] bounded(InputStream body) throws IOException {
+    byte[] bytes = body.readNBytes(Document.MAX_BYTES + 1);
+    if (bytes.length > Document.MAX_BYTES) {
+      throw new BadImageException(
+          "the manifest of " + image + " is larger than " + Document.MAX_BYTES + " bytes");
     }
     return bytes;
   }
@@ -100,63 +160,42 @@ public final class RegistryClient implements BlobSource {
     // Goes into a URL: anything but a tag or digest could mean another place.
     Reference.requireTagOrDigest(tagOrDigest);
     String what = "manifest " + tagOrDigest + " of " + image.host() + "/" + image.repository();
-    return get("manifests/" + tagOrDigest, ACCEPT_MANIFEST, what);
+    return send("manifests/" + tagOrDigest, ACCEPT_MANIFEST, null, what).body();
   }
 
-  private InputStream get(String path, String accept, String what) throws IOException {
-    URI uri = repository.resolve(path);
-    HttpResponse<InputStream> response = transport.get(uri, accept, authorization.header());
-    if (response.statusCode() == 401 && Transport.sameOrigin(uri, response.uri())) {
-      response.body().close();
-      List<Challenge> challenges =
-          Challenge.parse(response.headers().allValues("WWW-Authenticate"));
-      if (!authorization.answer(uri, challenges)) {
-        throw refused(what, 401, "");
+  /**
+   * 200 (or 206 if a range was asked for) of the first place that has it, or why the last has not.
+   */
+  HttpResponse<InputStream> send(String path, String accept, @Nullable String range, String what)
+      throws IOException {
+    List<Endpoint> places = endpoints();
+    for (Endpoint place : places) {
+      try {
+        Call call = Call.get(place.uri(path), accept);
+        HttpResponse<InputStream> response =
+            place.send(range == null ? call : call.with("Range", range));
+        int status = response.statusCode();
+        if (status == 200 || (status == 206 && range != null)) {
+          return response;
+        }
+        throw place.failure(response, what);
+      } catch (RegistryException e) {
+        if (place == places.getLast()) {
+          throw e;
+        }
       }
-      response = transport.get(uri, accept, authorization.header());
     }
-    if (response.statusCode() == 200) {
-      return response.body();
-    }
-    String code;
-    try (InputStream body = response.body()) {
-      code = errorCode(body);
-    }
-    switch (response.statusCode()) {
-      case 401, 403 -> throw refused(what, response.statusCode(), code);
-      case 404 ->
-          throw new RegistryException(
-              NOT_FOUND,
-              "%s has no %s%s; check the name and the tag".formatted(image.host(), what, code));
-      default ->
-          throw new RegistryException(
-              PROTOCOL,
-              "%s answered %d%s to the request for %s"
-                  .formatted(Transport.show(response.uri()), response.statusCode(), code, what));
-    }
+    throw new AssertionError("there is always a last place");
   }
 
-  private RegistryException refused(String what, int status, String code) {
-    String advice =
-        authorization.hasLogin()
-            ? "the stored credentials do not suffice: log in again with 'docker login %s', or check"
-                + " the name, for some registries answer so when there is no such image"
-            : "there are no credentials for it: log in with 'docker login %s', or check the name,"
-                + " for some registries answer so when there is no such image";
-    return new RegistryException(
-        UNAUTHORIZED,
-        "%s refused the %s (%d%s); %s"
-            .formatted(image.host(), what, status, code, advice.formatted(image.host())));
+  private synchronized List<Endpoint> endpoints() throws RegistryException {
+    if (endpoints == null) {
+      endpoints = registries.endpoints(image);
+    }
+    return endpoints;
   }
 
-  /** The registry's word for the error. Its sentence is not shown: it could echo what we sent. */
-  private static String errorCode(InputStream body) {
-    try {
-      String code =
-          MAPPER.readTree(body.readNBytes(64 << 10)).path("errors").path(0).path("code").asText();
-      return code.matches("[A-Z_]{1,40}") ? " " + code : "";
-    } catch (IOException e) {
-      return "";
-    }
+  Endpoint origin() throws RegistryException {
+    return endpoints().getLast();
   }
 }

@@ -6,59 +6,66 @@ import static dev.platter.registry.RegistryException.Kind.UNAVAILABLE;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.net.ConnectException;
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.time.Duration;
 import java.util.Locale;
-import java.util.concurrent.ThreadLocalRandom;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * GET with retries and redirects; knows HTTP, nothing of registries.
+ * Requests with retries and redirects; knows HTTP, nothing of registries.
  *
  * <p>Redirects are followed by hand, because the rule is ours: credentials go to the origin they
- * are for and nowhere else, and nothing goes over plain HTTP unless it stays on this machine. URLs
- * are shown without their query, which is where stores put their signatures.
+ * are for and nowhere else, nothing goes over plain HTTP unless it stays on this machine or the
+ * operator said so, and each address is checked. URLs are shown without their query, which is where
+ * stores put their signatures. Only what can be done twice without harm is tried again.
  */
 final class Transport {
   private static final int ATTEMPTS = 4;
   private static final int REDIRECTS = 5;
-  private static final Duration MAX_WAIT = Duration.ofSeconds(20);
 
-  private final HttpClient client =
-      HttpClient.newBuilder()
-          .version(HttpClient.Version.HTTP_1_1)
-          .followRedirects(HttpClient.Redirect.NEVER)
-          .connectTimeout(Duration.ofSeconds(10))
-          .build();
+  /** Slower than this, a peer that takes our bytes is as good as silent. */
+  private static final int BYTES_PER_SECOND = 64 << 10;
+
+  private final Hosts hosts;
   private final Duration firstWait;
   private final Duration patience;
 
-  Transport() {
-    this(Duration.ofMillis(300), Duration.ofSeconds(60));
+  Transport(RegistrySettings settings) {
+    this(settings, Duration.ofMillis(300), Duration.ofSeconds(60));
   }
 
   /**
    * @param firstWait how long to wait before the second attempt; doubles from then on
    * @param patience how long a peer may be silent
    */
-  Transport(Duration firstWait, Duration patience) {
+  Transport(RegistrySettings settings, Duration firstWait, Duration patience) {
+    this.hosts = new Hosts(settings);
     this.firstWait = firstWait;
     this.patience = patience;
   }
 
+  Backoff backoff() {
+    return new Backoff(firstWait);
+  }
+
   /** The answer of whoever the redirects led to; any status that is not worth a retry. */
-  HttpResponse<InputStream> get(URI target, String accept, @Nullable String authorization)
-      throws IOException {
-    requireSafe(target);
-    URI uri = target;
+  HttpResponse<InputStream> send(Call call, @Nullable String authorization) throws IOException {
+    URI uri = call.uri();
     @Nullable String credentials = authorization;
     for (int redirects = 0; redirects <= REDIRECTS; redirects++) {
-      HttpResponse<InputStream> response = attempt(uri, accept, credentials);
-      if (!isRedirect(response.statusCode())) {
+      HttpResponse<InputStream> response = attempts(call.to(uri), credentials);
+      int status = response.statusCode();
+      // 301 to 303 turn a request into a GET; only 307 and 308 promise to leave it as it is.
+      boolean readOnly = call.method().equals("GET") || call.method().equals("HEAD");
+      if (!isRedirect(status) || (!readOnly && status < 307)) {
         return response;
       }
       response.body().close();
@@ -69,57 +76,121 @@ final class Transport {
       uri = next;
     }
     throw new RegistryException(
-        PROTOCOL, show(target) + " leads to more than " + REDIRECTS + " redirects");
+        PROTOCOL, show(call.uri()) + " leads to more than " + REDIRECTS + " redirects");
   }
 
-  private HttpResponse<InputStream> attempt(URI uri, String accept, @Nullable String authorization)
-      throws IOException {
-    HttpRequest.Builder request =
-        HttpRequest.newBuilder(uri)
-            .timeout(patience)
-            .header("Accept", accept)
-            .header("User-Agent", "platter");
-    if (authorization != null) {
-      request.header("Authorization", authorization);
+  /** Whether the peer has TLS. One that is slow to say so has not said that it has none. */
+  boolean speaksTls(URI uri) throws IOException {
+    try {
+      once(Call.get(uri, "*/*"), null).body().close();
+      return true;
+    } catch (SSLException | ConnectException e) {
+      return false;
+    } catch (RegistryException | InterruptedIOException e) {
+      throw e;
+    } catch (IOException e) {
+      throw new RegistryException(
+          UNAVAILABLE, "cannot reach %s (%s); try again".formatted(show(uri), reason(e)), e);
     }
-    Duration wait = firstWait;
-    for (int attempt = 1; ; attempt++, wait = wait.multipliedBy(2)) {
-      @Nullable Duration asked = null;
+  }
+
+  private HttpResponse<InputStream> attempts(Call call, @Nullable String authorization)
+      throws IOException {
+    int attempts = call.isIdempotent() ? ATTEMPTS : 1;
+    Backoff backoff = backoff();
+    String after = attempts == 1 ? "" : ", also after " + attempts + " attempts";
+    for (int attempt = 1; ; attempt++) {
+      @Nullable HttpResponse<InputStream> response = null;
       try {
-        HttpResponse<InputStream> response =
-            client.send(request.build(), _ -> new BodyStream(show(uri), patience));
+        response = once(call, authorization);
         if (!isTemporary(response.statusCode())) {
           return response;
         }
         response.body().close();
-        asked = retryAfter(response);
-        if (attempt == ATTEMPTS) {
+        if (attempt == attempts) {
           throw new RegistryException(
               UNAVAILABLE,
-              "%s answered %d, also after %d attempts; try again later"
-                  .formatted(show(uri), response.statusCode(), attempt));
+              "%s answered %d%s; try again later"
+                  .formatted(show(call.uri()), response.statusCode(), after));
         }
+      } catch (RegistryException | InterruptedIOException e) {
+        throw e;
       } catch (SSLException e) {
         throw new RegistryException(
             PROTOCOL,
             "no secure connection to %s: %s; is its certificate trusted on this machine?"
-                .formatted(show(uri), e.getMessage()),
+                .formatted(show(call.uri()), e.getMessage()),
             e);
-      } catch (RegistryException e) {
-        throw e;
       } catch (IOException e) {
-        if (attempt == ATTEMPTS) {
+        if (attempt == attempts) {
           throw new RegistryException(
               UNAVAILABLE,
-              "cannot reach %s (%s), also after %d attempts; check the name and the network"
-                  .formatted(show(uri), reason(e), attempt),
+              "cannot reach %s (%s)%s; check the name and the network"
+                  .formatted(show(call.uri()), reason(e), after),
               e);
         }
-      } catch (InterruptedException e) {
-        throw interrupted(uri);
       }
-      pause(asked != null ? asked : jittered(wait), uri);
+      backoff.pause(response, show(call.uri()));
     }
+  }
+
+  private HttpResponse<InputStream> once(Call call, @Nullable String authorization)
+      throws IOException {
+    hosts.requireAllowed(call.uri());
+    HttpRequest request = request(call, authorization);
+    Runnable leave = hosts.enter(call.uri(), patience.multipliedBy(2));
+    boolean answered = false;
+    try {
+      HttpResponse<InputStream> response =
+          hosts
+              .client(call.uri())
+              .send(request, _ -> new BodyStream(show(call.uri()), patience, leave));
+      answered = true;
+      return response;
+    } catch (HttpTimeoutException e) {
+      // It has no message, and is no InterruptedIOException to our callers.
+      throw new IOException("no answer for " + patience.toSeconds() + " s", e);
+    } catch (InterruptedException e) {
+      throw interrupted(show(call.uri()));
+    } finally {
+      if (!answered) {
+        leave.run();
+      }
+    }
+  }
+
+  private HttpRequest request(Call call, @Nullable String authorization) {
+    Call.@Nullable Body body = call.body();
+    Duration sending =
+        body == null ? Duration.ZERO : Duration.ofSeconds(body.length() / BYTES_PER_SECOND);
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(call.uri())
+            .timeout(patience.plus(sending))
+            .header("User-Agent", "platter")
+            .method(call.method(), publisher(body));
+    if (!call.headers().isEmpty()) {
+      request.headers(call.headers().toArray(String[]::new));
+    }
+    if (authorization != null) {
+      request.header("Authorization", authorization);
+    }
+    return request.build();
+  }
+
+  private static BodyPublisher publisher(Call.@Nullable Body body) {
+    if (body == null || body.length() == 0) {
+      return BodyPublishers.noBody();
+    }
+    return BodyPublishers.fromPublisher(
+        BodyPublishers.ofInputStream(
+            () -> {
+              try {
+                return body.source().open();
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            }),
+        body.length());
   }
 
   private static boolean isRedirect(int status) {
@@ -130,33 +201,9 @@ final class Transport {
     return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
   }
 
-  /** Only the form in seconds, and no longer than a user would wait. */
-  private static @Nullable Duration retryAfter(HttpResponse<?> response) {
-    String value = response.headers().firstValue("Retry-After").orElse("");
-    if (!value.matches("[0-9]{1,6}")) {
-      return null;
-    }
-    Duration asked = Duration.ofSeconds(Long.parseLong(value));
-    return asked.compareTo(MAX_WAIT) > 0 ? MAX_WAIT : asked;
-  }
-
-  /** So that many nodes that failed together do not come back together. */
-  private static Duration jittered(Duration wait) {
-    double factor = ThreadLocalRandom.current().nextDouble(0.5, 1.5);
-    return Duration.ofNanos((long) (wait.toNanos() * factor));
-  }
-
-  private static void pause(Duration wait, URI uri) throws InterruptedIOException {
-    try {
-      Thread.sleep(wait);
-    } catch (InterruptedException e) {
-      throw interrupted(uri);
-    }
-  }
-
-  private static InterruptedIOException interrupted(URI uri) {
+  static InterruptedIOException interrupted(String what) {
     Thread.currentThread().interrupt();
-    return new InterruptedIOException("interrupted while asking " + show(uri));
+    return new InterruptedIOException("interrupted while asking " + what);
   }
 
   private static String reason(IOException e) {
@@ -175,26 +222,18 @@ final class Transport {
     } catch (IllegalArgumentException e) {
       throw new RegistryException(PROTOCOL, show(from) + " leads to something that is no URL");
     }
-    requireSafe(next);
-    if (scheme(from).equals("https") && !scheme(next).equals("https")) {
+    String scheme = scheme(next);
+    if (next.getHost() == null
+        || next.getRawUserInfo() != null
+        || !(scheme.equals("https") || scheme.equals("http"))) {
+      throw new RegistryException(
+          PROTOCOL, show(from) + " leads to " + show(next) + ", which is not https or http");
+    }
+    if (scheme(from).equals("https") && !scheme.equals("https")) {
       throw new RegistryException(
           PROTOCOL, show(from) + " leads from https to http, which is refused");
     }
     return next;
-  }
-
-  /** Refuses all but https, and http to this machine. */
-  private static void requireSafe(URI uri) throws RegistryException {
-    boolean safe =
-        uri.getHost() != null
-            && uri.getRawUserInfo() == null
-            && (scheme(uri).equals("https")
-                || (scheme(uri).equals("http") && Reference.isLoopback(uri.getHost())));
-    if (!safe) {
-      throw new RegistryException(
-          PROTOCOL,
-          "refused to go to " + show(uri) + ": only https, or plain http to this machine");
-    }
   }
 
   static boolean sameOrigin(URI one, URI other) {

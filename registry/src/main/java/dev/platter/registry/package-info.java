@@ -1,4 +1,4 @@
-/** Reads images from container registries (OCI distribution). */
+/** Reads images from container registries and writes them there (OCI distribution). */
 @NullMarked
 package dev.platter.registry;
 

@@ -20,6 +20,11 @@ final class DockerRegistry implements Closeable {
 
   /** {@code extra} is more of the configuration file. */
   DockerRegistry(Path directory, String extra) throws IOException {
+    this(directory, extra, "");
+  }
+
+  /** {@code http} is more of its part on HTTP. */
+  DockerRegistry(Path directory, String extra, String http) throws IOException {
     try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       port = socket.getLocalPort();
     }
@@ -30,10 +35,10 @@ final class DockerRegistry implements Closeable {
         version: 0.1
         log: {level: error, accesslog: {disabled: true}}
         storage: {filesystem: {rootdirectory: %s}}
-        http: {addr: "127.0.0.1:%d"}
+        http: {addr: "127.0.0.1:%d"%s}
         %s
         """
-            .formatted(directory.resolve("registry"), port, extra));
+            .formatted(directory.resolve("registry"), port, http, extra));
     process =
         new ProcessBuilder("docker-registry", "serve", config.toString())
             .redirectErrorStream(true)
@@ -55,6 +60,10 @@ final class DockerRegistry implements Closeable {
         Thread.onSpinWait();
       }
     }
+  }
+
+  int port() {
+    return port;
   }
 
   String host() {

@@ -7,12 +7,14 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** An HTTP server that answers as a test says and remembers what it was asked. */
 final class FakeRegistry implements Closeable {
@@ -27,6 +29,9 @@ final class FakeRegistry implements Closeable {
   /** "path?query Authorization" of each request. */
   final List<String> requests = new CopyOnWriteArrayList<>();
 
+  /** The Range of each request that had one. */
+  final List<String> ranges = new CopyOnWriteArrayList<>();
+
   FakeRegistry() throws IOException {
     server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     server.setExecutor(threads);
@@ -38,6 +43,10 @@ final class FakeRegistry implements Closeable {
     try (exchange) {
       String authorization = exchange.getRequestHeaders().getFirst("Authorization");
       requests.add(exchange.getRequestURI() + " " + authorization);
+      String range = exchange.getRequestHeaders().getFirst("Range");
+      if (range != null) {
+        ranges.add(range);
+      }
       answers.getOrDefault(exchange.getRequestURI().getPath(), status(404)).to(exchange);
     }
   }
@@ -53,6 +62,22 @@ final class FakeRegistry implements Closeable {
 
   Reference image() {
     return Reference.parse(host() + "/vm:v1");
+  }
+
+  /** Does not wait long between attempts. */
+  static Registries eager(RegistrySettings settings, Credentials credentials) {
+    return registries(settings, credentials, Duration.ofSeconds(20));
+  }
+
+  /** Does not wait long for answers either. */
+  static Registries impatient(RegistrySettings settings, Credentials credentials) {
+    return registries(settings, credentials, Duration.ofMillis(500));
+  }
+
+  private static Registries registries(
+      RegistrySettings settings, Credentials credentials, Duration patience) {
+    return new Registries(
+        settings, credentials, new Transport(settings, Duration.ofMillis(1), patience));
   }
 
   static Answer status(int status) {
@@ -75,6 +100,35 @@ final class FakeRegistry implements Closeable {
       exchange.sendResponseHeaders(200, bytes.length == 0 ? -1 : bytes.length);
       exchange.getResponseBody().write(bytes);
     };
+  }
+
+  /** As a registry does: the range that was asked for, or all if none was. */
+  static Answer ranged(byte[] bytes) {
+    return exchange -> {
+      String range = exchange.getRequestHeaders().getFirst("Range");
+      if (range == null) {
+        bytes(bytes).to(exchange);
+        return;
+      }
+      String[] ends = range.replace("bytes=", "").split("-", -1);
+      part(bytes, Integer.parseInt(ends[0]), Integer.parseInt(ends[1]) + 1).to(exchange);
+    };
+  }
+
+  static Answer part(byte[] bytes, int from, int end) {
+    return exchange -> {
+      exchange
+          .getResponseHeaders()
+          .set("Content-Range", "bytes %d-%d/%d".formatted(from, end - 1, bytes.length));
+      exchange.sendResponseHeaders(206, end - from);
+      exchange.getResponseBody().write(bytes, from, end - from);
+    };
+  }
+
+  /** The first answers in turn, then the last one always. */
+  static Answer inTurn(Answer... answers) {
+    var turn = new AtomicInteger();
+    return exchange -> answers[Math.min(turn.getAndIncrement(), answers.length - 1)].to(exchange);
   }
 
   /** Asks for authentication unless it is there already. */

@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -59,8 +60,7 @@ class HostileRegistryTest {
   }
 
   private static RegistryClient client(Reference image, Credentials credentials) {
-    return new RegistryClient(
-        image, credentials, new Transport(Duration.ofMillis(1), Duration.ofMillis(500)));
+    return FakeRegistry.impatient(RegistrySettings.defaults(), credentials).client(image);
   }
 
   private RegistryClient anonymous() {
@@ -129,6 +129,39 @@ class HostileRegistryTest {
     registry.on(BLOB_PATH, registry.guarded("Bearer SECRET-2", challenge, bytes(BLOB)));
     other.on("/token", text("{\"token\":\"SECRET-2\"}"));
     assertThat(read(client)).isEqualTo(BLOB);
+  }
+
+  private RegistryClient withIdentityToken() throws IOException {
+    String json =
+        "{\"auths\":{\"%s\":{\"identitytoken\":\"SECRET-ID\"}}}".formatted(registry.host());
+    return client(Credentials.parse(json.getBytes(StandardCharsets.UTF_8)));
+  }
+
+  @Test
+  void anIdentityTokenBuysATokenInTheBodyOfAPost() throws IOException {
+    tokenAuth("");
+    var form = new AtomicReference<>("");
+    other.on(
+        "/token",
+        exchange -> {
+          byte[] body = exchange.getRequestBody().readAllBytes();
+          form.set(exchange.getRequestMethod() + " " + new String(body, StandardCharsets.UTF_8));
+          text("{\"access_token\":\"SECRET\"}").to(exchange);
+        });
+    assertThat(read(withIdentityToken())).isEqualTo(BLOB);
+    assertThat(form.get())
+        .isEqualTo(
+            "POST grant_type=refresh_token&client_id=platter&service=my+registry"
+                + "&scope=repository%3Avm%3Apull&refresh_token=SECRET-ID");
+    assertThat(other.requests).containsExactly("/token?x=1 null");
+  }
+
+  @Test
+  void anIdentityTokenIsNoPassword() throws IOException {
+    registry.on(BLOB_PATH, registry.guarded("-", "Basic realm=\"x\"", bytes(BLOB)));
+    RegistryClient client = withIdentityToken();
+    assertFails(Kind.UNAUTHORIZED, "do not suffice", () -> read(client));
+    assertThat(registry.requests).containsExactly(BLOB_PATH + " null");
   }
 
   @ParameterizedTest

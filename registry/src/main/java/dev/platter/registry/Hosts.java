@@ -1,0 +1,111 @@
+package dev.platter.registry;
+
+import static dev.platter.registry.RegistryException.Kind.PROTOCOL;
+import static dev.platter.registry.RegistryException.Kind.UNAVAILABLE;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * What is kept for each host: its connections, its certificates, how many requests are under way.
+ *
+ * <p>Most hosts share one client. A host with certificates of its own, or one that need not show
+ * any, has its own client, so that neither its client certificate nor its leniency can reach
+ * another host by a redirect.
+ */
+final class Hosts {
+  private final RegistrySettings settings;
+  private final HttpClient ordinary;
+  private final Map<String, HttpClient> special = new ConcurrentHashMap<>();
+  private final Map<String, Semaphore> permits = new ConcurrentHashMap<>();
+
+  Hosts(RegistrySettings settings) {
+    this.settings = settings;
+    this.ordinary = builder().build();
+  }
+
+  private HttpClient.Builder builder() {
+    HttpClient.Builder builder =
+        HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .followRedirects(HttpClient.Redirect.NEVER)
+            .connectTimeout(Duration.ofSeconds(10));
+    return settings.addresses().isAny() ? builder : builder.proxy(HttpClient.Builder.NO_PROXY);
+  }
+
+  HttpClient client(URI uri) throws IOException {
+    if (!Transport.scheme(uri).equals("https")) {
+      return ordinary;
+    }
+    String host = uri.getRawAuthority();
+    boolean insecure = settings.isInsecure(host);
+    Optional<Path> certificates = settings.certificatesOf(host);
+    if (!insecure && certificates.isEmpty()) {
+      return ordinary;
+    }
+    HttpClient known = special.get(host);
+    if (known == null) {
+      // Made outside the map, since it reads files; a second one made meanwhile is dropped.
+      HttpClient made =
+          builder().sslContext(HostCertificates.context(certificates, insecure)).build();
+      HttpClient other = special.putIfAbsent(host, made);
+      known = other == null ? made : other;
+    }
+    return known;
+  }
+
+  /** Refuses all but https, plain http to this machine or where the operator said so. */
+  void requireAllowed(URI uri) throws IOException {
+    boolean safe =
+        uri.getHost() != null
+            && uri.getRawUserInfo() == null
+            && switch (Transport.scheme(uri)) {
+              case "https" -> true;
+              case "http" ->
+                  Reference.isLoopback(uri.getHost()) || settings.isInsecure(uri.getRawAuthority());
+              default -> false;
+            };
+    if (!safe) {
+      throw new RegistryException(
+          PROTOCOL,
+          "refused to go to "
+              + Transport.show(uri)
+              + ": only https, plain http to this machine, or what registries.conf calls insecure");
+    }
+    settings.addresses().require(uri.getHost());
+  }
+
+  /** Waits for a place among the requests to this host; run the answer to give it back. */
+  Runnable enter(URI uri, Duration patience) throws IOException {
+    Semaphore free =
+        permits.computeIfAbsent(
+            uri.getRawAuthority(), _ -> new Semaphore(settings.connections(), true));
+    try {
+      if (!free.tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+        throw new RegistryException(
+            UNAVAILABLE,
+            "all %d connections to %s have been in use for %d s; try again"
+                .formatted(settings.connections(), uri.getRawAuthority(), patience.toSeconds()));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while waiting for " + Transport.show(uri));
+    }
+    var left = new AtomicBoolean();
+    return () -> {
+      if (left.compareAndSet(false, true)) {
+        free.release();
+      }
+    };
+  }
+}

@@ -1,0 +1,63 @@
+package dev.platter.registry;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Registries with the settings and credentials of one user: make one and share it, so that limits
+ * on connections hold across images. Safe for use by many threads; holds no more than idle
+ * connections, which end by themselves.
+ */
+public final class Registries {
+  private final RegistrySettings settings;
+  private final Credentials credentials;
+  private final Transport transport;
+
+  public Registries(RegistrySettings settings, Credentials credentials) {
+    this(settings, credentials, new Transport(settings));
+  }
+
+  Registries(RegistrySettings settings, Credentials credentials, Transport transport) {
+    this.settings = settings;
+    this.credentials = credentials;
+    this.transport = transport;
+  }
+
+  /** For reading {@code image} and others of its repository. */
+  public RegistryClient client(Reference image) {
+    return new RegistryClient(image, this);
+  }
+
+  /**
+   * For writing to the repository of {@code image}. Mirrors are not written to.
+   *
+   * @param mountFrom repositories of the same registry that may have the same blobs already
+   */
+  public RegistryPush push(Reference image, String... mountFrom) throws IOException {
+    List<String> others = Arrays.asList(mountFrom);
+    Reference place = settings.places(image).getLast();
+    List<String> scopes = new ArrayList<>();
+    scopes.add("repository:" + place.repository() + ":pull,push");
+    for (String other : others) {
+      // Goes into a URL and a scope: nothing but a plain name.
+      if (!Reference.parse(place.host() + "/" + other).repository().equals(other)) {
+        throw new IllegalArgumentException("'" + other + "' is not the full name of a repository");
+      }
+      scopes.add("repository:" + other + ":pull");
+    }
+    return new RegistryPush(
+        new Endpoint(place, credentials, scopes, settings, transport), client(image), others);
+  }
+
+  /** Where to read {@code image}, in order. */
+  List<Endpoint> endpoints(Reference image) throws RegistryException {
+    List<Endpoint> endpoints = new ArrayList<>();
+    for (Reference place : settings.places(image)) {
+      List<String> pull = List.of("repository:" + place.repository() + ":pull");
+      endpoints.add(new Endpoint(place, credentials, pull, settings, transport));
+    }
+    return endpoints;
+  }
+}
