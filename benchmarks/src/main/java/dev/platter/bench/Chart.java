@@ -9,7 +9,7 @@ import java.util.Locale;
  */
 final class Chart {
   private static final int LEFT = 330;
-  private static final int WIDTH = 900;
+  private static final int WIDTH = 940;
   private static final int ROW = 46;
 
   private Chart() {}
@@ -72,7 +72,7 @@ final class Chart {
 
   private static int x(double value, double from, double to) {
     var span = Math.max(1, to - from);
-    return LEFT + (int) ((Math.log10(value) - from) / span * (WIDTH - LEFT - 200));
+    return LEFT + (int) ((Math.log10(value) - from) / span * (WIDTH - LEFT - 240));
   }
 
   private static String label(double value, String unit) {
