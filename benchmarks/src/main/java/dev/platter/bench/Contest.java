@@ -16,11 +16,10 @@ final class Contest {
   }
 
   /**
-   * @param first milliseconds of the very first call, before anything was warm
-   * @param millis median
-   * @param cpuMillis median
+   * @param first the very first call, before anything was warm
+   * @param median of the rounds that count
    */
-  record Outcome(double first, double millis, double cpuMillis) {}
+  record Outcome(Stopwatch.Reading first, Stopwatch.Reading median) {}
 
   private static final int WARM_UP = 5;
 
@@ -41,17 +40,18 @@ final class Contest {
       }
     }
     var out = new LinkedHashMap<String, Outcome>();
-    readings.forEach(
-        (name, all) -> {
-          var counted = all.subList(WARM_UP, all.size());
-          out.put(
-              name,
-              new Outcome(
-                  all.getFirst().millis(),
-                  median(counted.stream().map(Stopwatch.Reading::millis).toList()),
-                  median(counted.stream().map(Stopwatch.Reading::cpuMillis).toList())));
-        });
+    readings.forEach((name, all) -> out.put(name, outcome(all)));
     return out;
+  }
+
+  /** What the readings of all rounds say once the warm-up is left out. */
+  static Outcome outcome(List<Stopwatch.Reading> all) {
+    var counted = all.subList(WARM_UP, all.size());
+    return new Outcome(
+        all.getFirst(),
+        new Stopwatch.Reading(
+            median(counted.stream().map(Stopwatch.Reading::millis).toList()),
+            median(counted.stream().map(Stopwatch.Reading::cpuMillis).toList())));
   }
 
   static double median(List<Double> values) {

@@ -93,8 +93,8 @@ final class NbdBenchmark implements Benchmark {
   }
 
   private static Row row(Load load, Contest.Outcome ours, Contest.Outcome rival, String name) {
-    var ourRate = load.amount / (ours.millis() / 1000);
-    var rivalRate = load.amount / (rival.millis() / 1000);
+    var ourRate = load.amount / (ours.median().millis() / 1000);
+    var rivalRate = load.amount / (rival.median().millis() / 1000);
     return new Row(
         load.name,
         ourRate,
@@ -102,8 +102,8 @@ final class NbdBenchmark implements Benchmark {
         name,
         ourRate / rivalRate,
         load.unit,
-        ours.cpuMillis(),
-        rival.cpuMillis());
+        ours.median().cpuMillis(),
+        rival.median().cpuMillis());
   }
 
   private static Contest.Outcome outcome(Map<String, Contest.Outcome> outcomes, String name) {

@@ -79,7 +79,7 @@ final class RootfsBenchmark implements Benchmark {
       node.pull("image");
       var vm = vm();
       var overlay = state.disk(StateLayout.DEFAULT_POOL, vm.uuid(), "root", "qcow2");
-      var wholeVm = new ArrayList<Double>();
+      var wholeVm = new ArrayList<Stopwatch.Reading>();
       var rivalRaw = work.resolve("rival.raw");
       var rivalOverlay = work.resolve("rival.qcow2");
       var outcome =
@@ -89,7 +89,7 @@ final class RootfsBenchmark implements Benchmark {
                   () -> {
                     var watch = Stopwatch.start();
                     node.run(vm);
-                    wholeVm.add(watch.stop().millis());
+                    wholeVm.add(watch.stop());
                     compare(raw, overlay);
                     node.remove(new VmKey(vm.namespace(), vm.name()), true);
                     return clock.reading();
@@ -97,7 +97,7 @@ final class RootfsBenchmark implements Benchmark {
               .with("create", () -> rival(raw, rivalOverlay, create(raw, rivalOverlay)))
               .with("convert", () -> rival(raw, rivalRaw, convert(qcow2, rivalRaw)))
               .run(rounds);
-      return rows(name, outcome, Contest.median(wholeVm));
+      return rows(name, outcome, Contest.outcome(wholeVm).median());
     }
   }
 
@@ -131,18 +131,19 @@ final class RootfsBenchmark implements Benchmark {
   }
 
   private static List<Row> rows(
-      String size, Map<String, Contest.Outcome> outcomes, double wholeVm) {
+      String size, Map<String, Contest.Outcome> outcomes, Stopwatch.Reading wholeVm) {
     var ours = outcome(outcomes, "ours");
     var create = outcome(outcomes, "create");
     var convert = outcome(outcomes, "convert");
     var rows = new ArrayList<Row>();
-    rows.add(row("disk ready, " + size, ours.millis(), ours, create, "qemu-img create -b"));
-    rows.add(row("disk ready, " + size, ours.millis(), ours, convert, "qemu-img convert -m 16 -W"));
+    rows.add(row("disk ready, " + size, ours.median(), create.median(), "qemu-img create -b"));
+    rows.add(
+        row("disk ready, " + size, ours.median(), convert.median(), "qemu-img convert -m 16 -W"));
     if (size.equals(SIZES.firstEntry().getKey())) {
       rows.add(
-          row("first disk of a JVM, " + size, ours.first(), ours, create, "qemu-img create -b"));
+          row("first disk of a JVM, " + size, ours.first(), create.median(), "qemu-img create -b"));
     }
-    rows.add(row("whole VM, " + size, wholeVm, ours, create, "qemu-img create -b"));
+    rows.add(row("whole VM, " + size, wholeVm, create.median(), "qemu-img create -b"));
     return rows;
   }
 
@@ -155,15 +156,15 @@ final class RootfsBenchmark implements Benchmark {
   }
 
   private static Row row(
-      String name, double ours, Contest.Outcome oursCpu, Contest.Outcome rival, String rivalName) {
+      String name, Stopwatch.Reading ours, Stopwatch.Reading rival, String rivalName) {
     return new Row(
         name,
-        ours,
+        ours.millis(),
         rival.millis(),
         rivalName,
-        rival.millis() / ours,
+        rival.millis() / ours.millis(),
         "ms",
-        oursCpu.cpuMillis(),
+        ours.cpuMillis(),
         rival.cpuMillis());
   }
 
