@@ -68,6 +68,20 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
     return new Qcow2Reader(Tables.load(bytes, limits), null);
   }
 
+  /**
+   * Reads from bytes that may be slow to come and stay the caller's: looks at the header and the L1
+   * table only, at other tables when they are needed. Until {@link #check} has passed, one cluster
+   * may show up in many places, so that a small file can stand for a large disk.
+   */
+  public static Qcow2Reader openLazily(ByteSource bytes, Limits limits) throws IOException {
+    return new Qcow2Reader(Tables.loadUnchecked(bytes, limits), null);
+  }
+
+  /** What {@link #open} does and {@link #openLazily} leaves out. Reads every table. */
+  public void check() throws IOException {
+    tables.check();
+  }
+
   @Override
   public long virtualSize() {
     return tables.header.virtualSize();

@@ -35,11 +35,15 @@ final class Tables {
   }
 
   static Tables load(ByteSource file, Limits limits) throws IOException {
-    long fileSize = file.size();
-    Header header = Header.read(file, limits);
-    Tables tables = new Tables(file, fileSize, header, readL1(file, fileSize, header));
+    Tables tables = loadUnchecked(file, limits);
     tables.check();
     return tables;
+  }
+
+  static Tables loadUnchecked(ByteSource file, Limits limits) throws IOException {
+    long fileSize = file.size();
+    Header header = Header.read(file, limits);
+    return new Tables(file, fileSize, header, readL1(file, fileSize, header));
   }
 
   /** Where the L2 table for the given stretch of the disk lies; 0 if that stretch is empty. */
@@ -79,7 +83,7 @@ final class Tables {
     return l1;
   }
 
-  private void check() throws IOException {
+  void check() throws IOException {
     HostMap map = new HostMap(fileSize, header.clusterBits());
     map.claim(0, header.clusterSize(), HostMap.Use.TABLE, 0);
     map.claim(header.refcountTableOffset(), header.refcountTableBytes(), HostMap.Use.TABLE, 48);

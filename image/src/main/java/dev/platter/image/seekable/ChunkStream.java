@@ -1,5 +1,6 @@
 package dev.platter.image.seekable;
 
+import dev.platter.image.Chunk;
 import dev.platter.image.oci.Digest;
 import java.io.IOException;
 import java.io.OutputStream;

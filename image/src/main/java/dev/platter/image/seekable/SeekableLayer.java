@@ -2,6 +2,8 @@ package dev.platter.image.seekable;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
+import dev.platter.image.ChunkedFile;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Printable;
 import dev.platter.image.tar.TarEntry;
@@ -26,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Left out: zstd:chunked, several files in one gzip member ({@code innerOffset}) where one is
  * the disk, and the footer of eStargz's predecessor. Such a layer is still an ordinary layer.
  */
-public final class SeekableLayer {
+public final class SeekableLayer implements ChunkedFile {
   /** How many bytes at the end of a layer {@link #findFooter} needs. */
   public static final int FOOTER_SIZE = Estargz.FOOTER_SIZE;
 
@@ -106,41 +108,28 @@ public final class SeekableLayer {
     return Digest.finish(hash);
   }
 
-  /** The name of the disk file in the layer, with {@code disk/}. */
+  @Override
   public String name() {
     return name;
   }
 
-  /** The size of the disk file, which is not that of the disk in it. */
+  @Override
   public long size() {
     return size;
   }
 
-  /** All chunks, in order: each begins where the one before it ends. */
+  @Override
   public List<Chunk> chunks() {
     return chunks;
   }
 
-  /** The chunk that holds a byte of the disk file. */
-  public Chunk chunkAt(long fileOffset) {
-    if (fileOffset < 0 || fileOffset >= size) {
-      throw new IndexOutOfBoundsException("byte " + fileOffset + " of " + size);
-    }
-    int low = 0;
-    int high = chunks.size() - 1;
-    while (low < high) {
-      int middle = (low + high + 1) >>> 1;
-      if (chunks.get(middle).fileOffset() <= fileOffset) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    return chunks.get(low);
+  @Override
+  public byte[] decode(Chunk chunk, byte[] blobBytes) throws BadImageException {
+    return unpack(chunk, blobBytes);
   }
 
   /** Unpacks and verifies a chunk, which {@code blobBytes} start with. */
-  public static byte[] decode(Chunk chunk, byte[] blobBytes) throws BadImageException {
+  static byte[] unpack(Chunk chunk, byte[] blobBytes) throws BadImageException {
     byte[] plain;
     try (var gzip = new GZIPInputStream(new ByteArrayInputStream(blobBytes), 16 << 10)) {
       // No more than the chunk: in layers of others its member goes on with padding and headers.

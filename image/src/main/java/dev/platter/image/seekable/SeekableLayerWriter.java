@@ -1,6 +1,7 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
 import dev.platter.image.GuestDisk;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.qcow2.OrderedQcow2;

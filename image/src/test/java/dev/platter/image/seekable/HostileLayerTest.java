@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.MediaTypes;
@@ -285,7 +286,7 @@ class HostileLayerTest {
     new Random(1).nextBytes(plain);
     byte[] packed = GzipMember.of(plain);
     var chunk = new Chunk(7000, plain.length, 500, packed.length, Digest.of(plain));
-    assertThat(SeekableLayer.decode(chunk, packed)).isEqualTo(plain);
+    assertThat(SeekableLayer.unpack(chunk, packed)).isEqualTo(plain);
 
     byte[] damaged = packed.clone();
     damaged[50_000] ^= 1;
@@ -302,7 +303,7 @@ class HostileLayerTest {
   }
 
   private static void assertChunkRefused(Chunk chunk, byte[] bytes, String why) {
-    assertThatThrownBy(() -> SeekableLayer.decode(chunk, bytes))
+    assertThatThrownBy(() -> SeekableLayer.unpack(chunk, bytes))
         .isInstanceOf(BadImageException.class)
         .hasMessageStartingWith("the chunk at byte 7000 of the disk file, ")
         .hasMessageContaining(why);

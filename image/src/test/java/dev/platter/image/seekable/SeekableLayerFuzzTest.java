@@ -2,6 +2,7 @@ package dev.platter.image.seekable;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.tar.TarWriter;
 import java.io.ByteArrayInputStream;
@@ -78,7 +79,7 @@ class SeekableLayerFuzzTest {
   void anyChunkIsRefused(byte[] member) throws IOException {
     var chunk = new Chunk(0, 5000, 100, member.length, Digest.of(new byte[] {1}));
     try {
-      SeekableLayer.decode(chunk, member);
+      SeekableLayer.unpack(chunk, member);
       throw new AssertionError("bytes with the digest of others");
     } catch (BadImageException e) {
       // Refused: that is an answer.

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
 import dev.platter.image.ForeignTool;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Digest;
@@ -159,10 +160,11 @@ class SeekableLayerTest {
     assertThat(layer.chunks()).hasSizeGreaterThan(20);
     for (Chunk chunk : layer.chunks()) {
       byte[] plain =
-          SeekableLayer.decode(chunk, slice(written.blob, chunk.blobOffset(), chunk.blobLength()));
+          SeekableLayer.unpack(chunk, slice(written.blob, chunk.blobOffset(), chunk.blobLength()));
       assertThat(plain).isEqualTo(slice(file, chunk.fileOffset(), chunk.plainSize()));
-      assertThat(layer.chunkAt(chunk.fileOffset())).isEqualTo(chunk);
-      assertThat(layer.chunkAt(chunk.fileOffset() + chunk.plainSize() - 1)).isEqualTo(chunk);
+      assertThat(layer.chunks().get(layer.chunkAt(chunk.fileOffset()))).isEqualTo(chunk);
+      assertThat(layer.chunks().get(layer.chunkAt(chunk.fileOffset() + chunk.plainSize() - 1)))
+          .isEqualTo(chunk);
     }
     assertThatThrownBy(() -> layer.chunkAt(file.length))
         .isInstanceOf(IndexOutOfBoundsException.class);
@@ -237,7 +239,7 @@ class SeekableLayerTest {
     var file = new ByteArrayOutputStream();
     for (Chunk chunk : layer.chunks()) {
       file.writeBytes(
-          SeekableLayer.decode(chunk, slice(blob, chunk.blobOffset(), chunk.blobLength())));
+          SeekableLayer.unpack(chunk, slice(blob, chunk.blobOffset(), chunk.blobLength())));
     }
     assertThat(Digest.of(file.toByteArray()).hex())
         .isEqualTo("5dab9ab05172d9a309604e410332e9770c1384288e7831547e1d9db352bea25b");

@@ -1,4 +1,4 @@
-package dev.platter.image.seekable;
+package dev.platter.image;
 
 import dev.platter.image.oci.Digest;
 
@@ -7,9 +7,9 @@ import dev.platter.image.oci.Digest;
  *
  * @param fileOffset where it is in the disk file
  * @param plainSize its bytes in the disk file
- * @param blobOffset where its gzip member starts in the layer
- * @param blobLength bytes of the layer to fetch; in layers of others they may be a few more than
- *     the member
+ * @param blobOffset where in the layer the bytes start that it is made from; those of neighbours
+ *     may overlap
+ * @param blobLength bytes of the layer to fetch
  * @param digest of the plain bytes
  */
 public record Chunk(
