@@ -57,6 +57,10 @@ class InterruptTest {
     var command =
         new java.util.ArrayList<>(
             java.util.List.of(
+                // Whoever runs the tests in the background may ignore the signal, and children
+                // inherit that.
+                "env",
+                "--default-signal=INT",
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-cp",
