@@ -3,6 +3,7 @@ package dev.platter.bench;
 import dev.platter.node.Hypervisor;
 import dev.platter.node.Machine;
 import dev.platter.plan.NodeFacts.Accelerator;
+import java.nio.file.Path;
 import java.util.UUID;
 
 /** A machine that starts no guest, for benchmarks that end when the disks are ready. */
@@ -40,6 +41,9 @@ final class IdleMachine implements Machine, Hypervisor {
 
   @Override
   public void destroy(UUID uuid) {}
+
+  @Override
+  public void readFromFile(UUID uuid, String export, Path base) {}
 
   @Override
   public void close() {}

@@ -4,9 +4,11 @@ import dev.platter.image.oci.OciLayout;
 import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;
 import dev.platter.model.Vm;
-import dev.platter.node.ImageSources;
 import dev.platter.node.Node;
 import dev.platter.node.Progress;
+import dev.platter.node.image.ImageSources;
+import dev.platter.node.image.LocalImages;
+import java.util.Set;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -75,7 +77,7 @@ final class RootfsBenchmark implements Benchmark {
     var clock = new StepClock();
     var state = new StateLayout(work.resolve("state"), work.resolve("run"));
     ImageSources sources = _ -> new ImageSources.Located(new OciLayout(layout), "image");
-    try (var node = new Node(state, new IdleMachine(), sources, clock)) {
+    try (var node = new Node(state, new IdleMachine(), new LocalImages(state, sources, Set::of), clock)) {
       node.pull("image");
       var vm = vm();
       var overlay = state.disk(StateLayout.DEFAULT_POOL, vm.uuid(), "root", "qcow2");

@@ -2,7 +2,7 @@ package dev.platter.cli;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.node.Cancellation;
+import dev.platter.node.durable.Cancellation;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;

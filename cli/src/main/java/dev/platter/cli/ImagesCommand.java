@@ -3,6 +3,7 @@ package dev.platter.cli;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.node.Node;
 import java.io.IOException;
+import java.util.Locale;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
@@ -17,13 +18,27 @@ final class ImagesCommand extends NodeCommand {
 
   @Override
   void run(Node opened) throws IOException {
-    var listing = new Listing("reference", "digest", "format", "virtualSize", "onDisk", "pulled");
-    for (var image : opened.images().list()) {
+    var listing =
+        new Listing(
+            "reference",
+            "digest",
+            "state",
+            "size",
+            "present",
+            "fetched",
+            "deduplicated",
+            "onDisk",
+            "pulled");
+    for (var status : opened.images().list()) {
+      var image = status.image();
       listing.row(
           image.reference(),
           output.table() ? image.digest().substring(0, 19) : image.digest(),
-          image.format(),
+          image.state().name().toLowerCase(Locale.ROOT),
           new Bytes(image.virtualSize()),
+          new Bytes(status.present()),
+          new Bytes(image.fetched()),
+          new Bytes(image.deduplicated()),
           new Bytes(SparseFile.allocated(opened.layout().base(image.digest()))),
           image.pulled());
     }

@@ -8,24 +8,40 @@ import dev.platter.plan.PlannedDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Locale;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
-@Command(name = "inspect", description = "Show a VM and draw the chain of each of its disks.")
+@Command(
+    name = "inspect",
+    description = {
+      "Show a VM and draw the chain of each of its disks.",
+      "'platter inspect image IMAGE' shows an image and draws which of its blocks are here."
+    })
 final class InspectCommand extends NodeCommand {
-  @Parameters(paramLabel = "VM", description = "Name of the VM.")
-  @Nullable String name;
+  private static final String IMAGE = "image";
+
+  @Parameters(
+      paramLabel = "VM",
+      arity = "1..2",
+      description = "Name of the VM; or the word image, and a reference or the start of a digest.")
+  List<String> names = List.of();
 
   @Mixin OutputOption output = new OutputOption();
 
   @Override
   void run(Node opened) throws IOException {
-    var vm = opened.status(node.vm(name));
+    if (names.size() == 2) {
+      image(opened);
+      return;
+    }
+    var vm = opened.status(node.vm(names.getFirst()));
     if (output.table()) {
       draw(vm);
     } else {
@@ -33,6 +49,36 @@ final class InspectCommand extends NodeCommand {
       all.put("phase", vm.phase().name().toLowerCase(Locale.ROOT));
       all.put("plan", PlanJson.tree(vm.plan()));
       output.print(all, out());
+    }
+    out().flush();
+  }
+
+  private void image(Node opened) throws IOException {
+    if (!names.getFirst().equals(IMAGE)) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "'" + names.getFirst() + "' is not a kind of thing that can be shown",
+          "Write 'platter inspect VM' or 'platter inspect image IMAGE'.");
+    }
+    var wanted = names.get(1);
+    var found =
+        opened.images().list().stream()
+            .filter(
+                status ->
+                    status.image().reference().equals(wanted)
+                        || status.image().digest().startsWith(wanted)
+                        || status.image().digest().startsWith("sha256:" + wanted))
+            .toList();
+    if (found.isEmpty()) {
+      throw PlatterException.of(
+          Code.NOT_FOUND, "there is no image " + wanted, "'platter images' lists the images.");
+    }
+    for (var status : found) {
+      if (output.table()) {
+        BlockMap.draw(status, out());
+      } else {
+        output.print(BlockMap.values(status), out());
+      }
     }
     out().flush();
   }

@@ -45,6 +45,7 @@ import picocli.CommandLine.Command;
       ImagesCommand.class,
       PullCommand.class,
       GcCommand.class,
+      DaemonCommand.class,
       DoctorCommand.class,
       CompletionCommand.class,
       VersionCommand.class

@@ -47,15 +47,17 @@ final class NodeOptions {
 
   NodeConfig config() {
     var environment = System.getenv();
-    var stateDirectory =
-        Optional.ofNullable(state)
-            .or(() -> Optional.ofNullable(environment.get("PLATTER_STATE")).map(Path::of));
+    var layout = NodeConfig.layout(given(state, "PLATTER_STATE").map(Path::of), environment);
+    var libvirt = given(connect, "PLATTER_CONNECT");
+    var host = given(registry, "PLATTER_REGISTRY");
     return new NodeConfig(
-        NodeConfig.layout(stateDirectory, environment),
-        Optional.ofNullable(connect)
-            .or(() -> Optional.ofNullable(environment.get("PLATTER_CONNECT"))),
-        Optional.ofNullable(registry)
-            .or(() -> Optional.ofNullable(environment.get("PLATTER_REGISTRY"))));
+        layout, libvirt, host, DaemonProgram.command(layout.state(), libvirt, host));
+  }
+
+  private static Optional<String> given(@Nullable Object option, String variable) {
+    return Optional.ofNullable(option)
+        .map(Object::toString)
+        .or(() -> Optional.ofNullable(System.getenv(variable)));
   }
 
   Node open(Progress progress) {

@@ -7,14 +7,16 @@ import java.util.UUID;
  * Knows every path below the state and run directories; nobody else joins names.
  *
  * <pre>
- * state/images/sha256-HEX/base.raw   the base of an image, sealed
- * state/images/sha256-HEX/image.json what it was made from
+ * state/images/sha256-HEX/base.raw   the base of an image
+ * state/images/sha256-HEX/image.json what it was made from, and whether it is sealed
+ * state/images/sha256-HEX/*          what is needed until it is sealed
  * state/pools/NAME/UUID-DISK.*       overlays, clones and blank disks of VMs
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
  * state/locks/                       empty files that processes lock
- * run/vms/UUID/                      sockets
+ * run/vms/UUID/                      sockets of a VM
+ * run/platterd.sock, run/nbd.sock    where the daemon takes commands and serves bases
  * </pre>
  */
 public record StateLayout(Path state, Path run) {
@@ -35,6 +37,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path imageRecord(String digest) {
     return image(digest).resolve("image.json");
+  }
+
+  /** The manifest, byte for byte: an image can be opened again without its registry. */
+  public Path manifest(String digest) {
+    return image(digest).resolve("manifest.json");
   }
 
   /** Where pulls in progress keep their bytes, and what is being deleted. */
@@ -90,6 +97,11 @@ public record StateLayout(Path state, Path run) {
     return lock("images");
   }
 
+  /** Held by the daemon as long as it lives. */
+  public Path daemonLock() {
+    return lock("daemon");
+  }
+
   public Path leasesLock() {
     return lock("leases");
   }
@@ -142,6 +154,18 @@ public record StateLayout(Path state, Path run) {
 
   public Path accelerator() {
     return state.resolve("accelerator.json");
+  }
+
+  public Path daemonSocket() {
+    return run.resolve("platterd.sock");
+  }
+
+  public Path nbdSocket() {
+    return run.resolve("nbd.sock");
+  }
+
+  public Path daemonLog() {
+    return state.resolve("platterd.log");
   }
 
   public Path runVms() {

@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
+import dev.platter.node.durable.Durable;
 import dev.platter.node.libvirt.Libvirt;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -2,6 +2,9 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Cancellation;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Seed;

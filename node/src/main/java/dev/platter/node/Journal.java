@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.node.durable.Durable;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;

@@ -3,6 +3,8 @@ package dev.platter.node;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;

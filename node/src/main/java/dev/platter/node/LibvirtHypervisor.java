@@ -5,6 +5,7 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.node.libvirt.Domain;
 import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
+import java.nio.file.Path;
 import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -75,6 +76,15 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   private static boolean destroy(Domain domain) {
     domain.destroy();
     return true;
+  }
+
+  @Override
+  public void readFromFile(UUID uuid, String export, Path base) {
+    with(
+        uuid,
+        "change the VM's disk",
+        domain -> new BlockGraph(domain::monitor).replace(export, base),
+        0);
   }
 
   /** A domain that ends between the look-up and the call is as good as one that was not there. */

@@ -2,6 +2,8 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
 import dev.platter.node.libvirt.KvmProbe;
 import dev.platter.node.libvirt.PrivateLibvirt;
 import dev.platter.plan.NodeFacts.Accelerator;

@@ -3,6 +3,11 @@ package dev.platter.node;
 import dev.platter.image.oci.OciLayout;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.image.ImageSources;
+import dev.platter.node.image.DaemonLauncher;
+import dev.platter.node.image.ImageClient;
+import dev.platter.node.image.Images;
+import dev.platter.node.image.LocalImages;
 import dev.platter.registry.Credentials;
 import dev.platter.registry.Reference;
 import dev.platter.registry.RegistryClient;
@@ -20,11 +25,19 @@ public final class LocalNode {
     return new Node(
         config.layout(),
         new LocalMachine(config.layout(), config.connect()),
-        reference -> find(reference, config.registry()),
+        images(config),
         progress);
   }
 
-  private static ImageSources.Located find(String reference, Optional<String> registry)
+  private static Images images(NodeConfig config) {
+    var layout = config.layout();
+    ImageSources sources = reference -> find(reference, config.registry());
+    return config.daemon().isEmpty()
+        ? new LocalImages(layout, sources, () -> VmRecord.digests(layout))
+        : new ImageClient(layout, sources, new DaemonLauncher(layout, config.daemon()));
+  }
+
+  static ImageSources.Located find(String reference, Optional<String> registry)
       throws IOException {
     if (reference.startsWith(LAYOUT)) {
       return inLayout(reference);

@@ -4,39 +4,40 @@ import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.image.ImageRecord;
+import dev.platter.node.image.Images;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Planner;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /** One machine that runs VMs: the way in for the command line and, later, for the daemon. */
 public final class Node implements AutoCloseable {
   private final StateLayout layout;
   private final Machine machine;
   private final Progress progress;
-  private final ImageStore images;
+  private final Images images;
   private final Executor executor;
 
-  public Node(StateLayout layout, Machine machine, ImageSources sources, Progress progress) {
+  public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
     var disks = new LocalDisks(progress);
-    this.images = new ImageStore(layout, sources, disks, progress);
-    var runner = new StepRunner(layout, images, new Leases(layout, this::exists), disks, machine);
+    this.images = images;
+    var runner =
+        new StepRunner(layout, images, new Leases(layout, this::exists), disks, machine, progress);
     this.executor = new Executor(layout, runner, progress);
   }
 
@@ -49,6 +50,19 @@ public final class Node implements AutoCloseable {
     Durable.makeDirectories(layout.state());
     RunDirectory.ensure(layout.run());
     executor.tidy(this::warn);
+    keepServing();
+  }
+
+  /** A guest waits as long as the daemon that it reads its disk from is gone. */
+  private void keepServing() throws IOException {
+    for (var record : VmRecord.list(layout, this::warn)) {
+      var state = record.state(layout);
+      if (state.isPresent() && state.get().up()) {
+        for (var image : record.plan().images().entrySet()) {
+          images.serveAgain(image.getKey(), image.getValue());
+        }
+      }
+    }
   }
 
   private void warn(PlatterException e) {
@@ -174,34 +188,20 @@ public final class Node implements AutoCloseable {
     }
   }
 
-  public ImageStore images() {
+  public Images images() {
     return images;
   }
 
   /** The digest of the image, whose base is here afterwards. */
   public String pull(String reference) throws IOException {
     var digest = images.resolve(reference);
-    images.ensure(reference, digest);
+    images.complete(reference, digest, progress);
     return digest;
   }
 
   /** Removes images that no VM uses. */
-  public List<ImageStore.Image> collect() throws IOException {
-    return images.collect(this::digestsInUse);
-  }
-
-  /** A VM whose record cannot be read may use any image, so then nothing is removed. */
-  private Set<String> digestsInUse() {
-    try {
-      var used = new HashSet<String>();
-      for (var key : VmRecord.keys(layout)) {
-        VmRecord.find(layout, key)
-            .ifPresent(record -> used.addAll(record.plan().images().values()));
-      }
-      return used;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  public List<ImageRecord> collect() throws IOException {
+    return images.collect();
   }
 
   public StateLayout layout() {
@@ -210,6 +210,7 @@ public final class Node implements AutoCloseable {
 
   @Override
   public void close() {
+    images.close();
     machine.close();
   }
 }

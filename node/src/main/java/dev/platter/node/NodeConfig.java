@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
@@ -15,8 +16,14 @@ import java.util.UUID;
  * @param layout where state lies
  * @param connect the libvirt to use; empty means Platter's own
  * @param registry the registry of references that name none
+ * @param daemon the command that runs the daemon in the foreground; if empty, images are fetched in
+ *     full before a VM starts
  */
-public record NodeConfig(StateLayout layout, Optional<String> connect, Optional<String> registry) {
+public record NodeConfig(
+    StateLayout layout,
+    Optional<String> connect,
+    Optional<String> registry,
+    List<String> daemon) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -30,6 +37,11 @@ public record NodeConfig(StateLayout layout, Optional<String> connect, Optional<
 
   private static final UUID RUN_DIRECTORIES =
       UUID.fromString("4a8f3a0e-98a4-4b1c-8f0b-0d7d4b7f2a11");
+
+  /** Without a daemon. */
+  public NodeConfig(StateLayout layout, Optional<String> connect, Optional<String> registry) {
+    this(layout, connect, registry, List.of());
+  }
 
   /**
    * Root keeps state in the system's directories, everybody else in their own. Sockets have short

@@ -1,9 +1,10 @@
 package dev.platter.node;
 
+import dev.platter.node.image.Images;
 import dev.platter.plan.Step;
 
 /** Is told what happens while a plan runs. */
-public interface Progress {
+public interface Progress extends Images.BytesDone {
   Progress NONE = new Progress() {};
 
   /** The step is about to be done. */
@@ -22,5 +23,6 @@ public interface Progress {
   default void warning(String text) {}
 
   /** So many bytes of a long copy are done; total is -1 if it is not known. */
+  @Override
   default void bytes(String what, long done, long total) {}
 }

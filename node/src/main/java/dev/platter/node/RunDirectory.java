@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;

@@ -5,9 +5,13 @@ import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Cancellation;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.image.Images;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.ServedBases;
 import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
@@ -15,6 +19,8 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,24 +29,31 @@ import org.jspecify.annotations.Nullable;
  */
 final class StepRunner {
   private final StateLayout layout;
-  private final ImageStore images;
+  private final Images images;
   private final Leases leases;
   private final LocalDisks disks;
   private final Machine machine;
+  private final Progress progress;
 
   StepRunner(
-      StateLayout layout, ImageStore images, Leases leases, LocalDisks disks, Machine machine) {
+      StateLayout layout,
+      Images images,
+      Leases leases,
+      LocalDisks disks,
+      Machine machine,
+      Progress progress) {
     this.layout = layout;
     this.images = images;
     this.leases = leases;
     this.disks = disks;
     this.machine = machine;
+    this.progress = progress;
   }
 
   void run(VmRecord vm, Step step, @Nullable Seed seed) throws IOException {
     switch (step) {
       case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
-      case Step.EnsureImage image -> images.ensure(image.reference(), image.digest());
+      case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
       case Step.CreateOverlay overlay -> overlay(overlay);
@@ -115,7 +128,8 @@ final class StepRunner {
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
     try {
-      hypervisor(vm.plan()).start(vm.domainXml(layout));
+      hypervisor(vm.plan())
+          .start(ServedBases.in(vm.domainXml(layout), served(vm.plan()), layout.nbdSocket()));
     } catch (RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -126,6 +140,17 @@ final class StepRunner {
     }
   }
 
+  /** The bases that QEMU has to read through the daemon, and their names there. */
+  private Map<String, String> served(Plan plan) throws IOException {
+    var out = new HashMap<String, String>();
+    for (var digest : plan.images().values()) {
+      if (!images.sealed(digest)) {
+        out.put(layout.base(digest).toString(), digest);
+      }
+    }
+    return out;
+  }
+
   private void overlay(Step.CreateOverlay step) throws IOException {
     var size = disks.sizeOf(Path.of(step.backing()), step.backingFormat(), step.size());
     var backing = new Qcow2Overlay.Backing(step.backing(), step.backingFormat().word());
@@ -134,6 +159,11 @@ final class StepRunner {
 
   private void copy(Plan plan, Step.CloneDisk clone) throws IOException {
     if (clone.lease() == null) {
+      for (var image : plan.images().entrySet()) {
+        if (clone.from().equals(layout.base(image.getValue()).toString())) {
+          images.complete(image.getKey(), image.getValue(), progress);
+        }
+      }
       create(clone.path(), path -> disks.copy(clone, path));
       return;
     }

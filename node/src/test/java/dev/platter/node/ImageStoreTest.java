@@ -97,8 +97,8 @@ class ImageStoreTest {
     var node = node(Optional.empty());
     var digest = node.pull(reference);
     Shell.run("rm", "-r", work.resolve("layout"));
-    node.images().ensure(reference, digest);
-    assertThat(node.images().list()).extracting(ImageStore.Image::digest).containsExactly(digest);
+    node.images().ensure(reference, digest, Progress.NONE);
+    assertThat(node.images().list()).extracting(status -> status.image().digest()).containsExactly(digest);
     assertThat(node.collect()).hasSize(1);
     assertThat(layout().image(digest)).doesNotExist();
   }
@@ -110,7 +110,7 @@ class ImageStoreTest {
     var digest = node.images().resolve(reference);
     push(disk("two.qcow2", "qcow2"));
     assertThat(node.images().resolve(reference)).isNotEqualTo(digest);
-    node.images().ensure(reference, digest);
+    node.images().ensure(reference, digest, Progress.NONE);
     Shell.run(
         "qemu-img",
         "compare",

@@ -72,6 +72,11 @@ public final class NbdServer implements AutoCloseable {
     finish(exports.remove(name));
   }
 
+  /** How many clients are connected. */
+  public int connections() {
+    return connections.size();
+  }
+
   /** Listens on a path that must not exist; {@link #close} removes it. */
   public void listen(UnixDomainSocketAddress address) throws IOException {
     var listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);

@@ -8,8 +8,10 @@ import java.io.IOException;
  *
  * @param descriptor digest of the manifest itself, never of an index above it: this is what gets
  *     pinned
+ * @param bytes of the manifest, as the digest covers them
  */
-public record Resolved(Descriptor descriptor, Manifest manifest) {
+@SuppressWarnings("ArrayRecordComponent") // never compared
+public record Resolved(Descriptor descriptor, Manifest manifest, byte[] bytes) {
   private static final int MAX_DEPTH = 4;
 
   /** Fetches the document with this digest and checks that it has it. */
@@ -25,7 +27,9 @@ public record Resolved(Descriptor descriptor, Manifest manifest) {
       switch (Document.parse(bytes)) {
         case Manifest manifest -> {
           return new Resolved(
-              new Descriptor(manifest.mediaType(), Digest.of(bytes), bytes.length), manifest);
+              new Descriptor(manifest.mediaType(), Digest.of(bytes), bytes.length),
+              manifest,
+              bytes);
         }
         case Index index -> bytes = fetch.bytes(index.select(wanted));
       }

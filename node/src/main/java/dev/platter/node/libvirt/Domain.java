@@ -1,5 +1,6 @@
 package dev.platter.node.libvirt;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import java.lang.foreign.MemorySegment;
@@ -69,6 +70,22 @@ public final class Domain implements AutoCloseable {
   /** Ends QEMU at once; libvirt waits until the process is gone. */
   public void destroy() {
     library.call(arena -> library.domainDestroy.integer(ref.pointer()));
+  }
+
+  /**
+   * Sends a command to QEMU's own monitor, behind libvirt's back, and returns the answer.
+   *
+   * @param json a QMP command
+   */
+  public String monitor(String json) {
+    return library.call(
+        arena -> {
+          MemorySegment result = arena.allocate(ADDRESS);
+          library
+              .domainQemuMonitorCommand()
+              .integer(ref.pointer(), arena.allocateFrom(json), result, 0);
+          return library.take(result.get(ADDRESS, 0));
+        });
   }
 
   public void suspend() {

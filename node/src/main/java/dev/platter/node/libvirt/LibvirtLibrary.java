@@ -20,7 +20,7 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The functions of libvirt.so.0 that Platter calls, through the foreign function API.
+ * The functions of libvirt.so.0, and one of libvirt-qemu.so.0, that Platter calls, through the foreign function API.
  *
  * <p>libvirt keeps the last error in thread-local storage, so a call and the question what went
  * wrong must come from one operating system thread. {@link #call} makes sure of that: on a platform
@@ -36,6 +36,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class LibvirtLibrary {
   private static final String SONAME = "libvirt.so.0";
+  private static final String QEMU_SONAME = "libvirt-qemu.so.0";
   private static final ExecutorService PLATFORM_THREADS =
       Executors.newThreadPerTaskExecutor(
           Thread.ofPlatform().daemon().name("libvirt-", 0).factory());
@@ -169,6 +170,15 @@ final class LibvirtLibrary {
     }
   }
 
+  /** Of a library of its own, which is loaded when it is first needed. */
+  Function domainQemuMonitorCommand() {
+    SymbolLookup qemu = SymbolLookup.libraryLookup(QEMU_SONAME, Arena.global());
+    return new Function(
+        "virDomainQemuMonitorCommand",
+        qemu,
+        FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, JAVA_INT));
+  }
+
   /** Runs the body on a platform thread: this one, or if this is a virtual thread, another. */
   <T> T call(Body<T> body) {
     if (!Thread.currentThread().isVirtual()) {
@@ -257,8 +267,12 @@ final class LibvirtLibrary {
     private final MethodHandle handle;
 
     private Function(String name, FunctionDescriptor descriptor) {
+      this(name, symbols, descriptor);
+    }
+
+    private Function(String name, SymbolLookup library, FunctionDescriptor descriptor) {
       this.name = name;
-      this.handle = linker.downcallHandle(symbols.findOrThrow(name), descriptor);
+      this.handle = linker.downcallHandle(library.findOrThrow(name), descriptor);
     }
 
     /** Calls a function that returns -1 on failure. */

@@ -1,4 +1,4 @@
-package dev.platter.node;
+package dev.platter.node.durable;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -17,7 +17,7 @@ public final class Cancellation {
     }
   }
 
-  static PlatterException cancelled() {
+  public static PlatterException cancelled() {
     return PlatterException.of(
         Code.CONFLICT,
         "cancelled",

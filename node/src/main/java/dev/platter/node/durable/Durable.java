@@ -1,4 +1,4 @@
-package dev.platter.node;
+package dev.platter.node.durable;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -16,15 +16,15 @@ import java.util.Set;
  * Changes that are on the disk when the call returns. What is published appears by rename, so that
  * a reader sees the old content or the new one, whenever the writer is killed.
  */
-final class Durable {
+public final class Durable {
   private Durable() {}
 
-  static void publish(Path path, String text) throws IOException {
+  public static void publish(Path path, String text) throws IOException {
     publish(path, text.getBytes(StandardCharsets.UTF_8));
   }
 
   /** The file is for its owner alone. */
-  static void publish(Path path, byte[] content) throws IOException {
+  public static void publish(Path path, byte[] content) throws IOException {
     var temporary = path.resolveSibling(path.getFileName() + ".new");
     Files.deleteIfExists(temporary);
     write(temporary, content);
@@ -33,7 +33,7 @@ final class Durable {
   }
 
   /** Writes a new file that counts for nothing until something that is published later says so. */
-  static void write(Path path, byte[] content) throws IOException {
+  public static void write(Path path, byte[] content) throws IOException {
     var options = Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
     var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
     try (var channel = FileChannel.open(path, options, mode)) {
@@ -45,14 +45,14 @@ final class Durable {
     }
   }
 
-  static void syncDirectory(Path directory) throws IOException {
+  public static void syncDirectory(Path directory) throws IOException {
     try (var channel = FileChannel.open(directory, StandardOpenOption.READ)) {
       channel.force(true);
     }
   }
 
   /** Creates a directory for its owner alone, with its parents. */
-  static void makeDirectories(Path directory) throws IOException {
+  public static void makeDirectories(Path directory) throws IOException {
     if (Files.isDirectory(directory)) {
       return;
     }
@@ -62,21 +62,21 @@ final class Durable {
   }
 
   /** Creates one directory for its owner alone; fails if the name exists. */
-  static void makeDirectory(Path directory) throws IOException {
+  public static void makeDirectory(Path directory) throws IOException {
     Files.createDirectory(
         directory,
         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     syncDirectory(parent(directory));
   }
 
-  static void delete(Path path) throws IOException {
+  public static void delete(Path path) throws IOException {
     if (Files.deleteIfExists(path)) {
       syncDirectory(parent(path));
     }
   }
 
   /** Deletes a directory of ours and what is in it; links in it are deleted, not followed. */
-  static void deleteTree(Path directory) throws IOException {
+  public static void deleteTree(Path directory) throws IOException {
     if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
       Files.deleteIfExists(directory);
       return;
@@ -89,7 +89,7 @@ final class Durable {
     delete(directory);
   }
 
-  static Path parent(Path path) {
+  public static Path parent(Path path) {
     var parent = path.toAbsolutePath().getParent();
     if (parent == null) {
       throw new IllegalArgumentException(path + " has no parent");

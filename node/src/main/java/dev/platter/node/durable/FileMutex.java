@@ -1,4 +1,4 @@
-package dev.platter.node;
+package dev.platter.node.durable;
 
 import dev.platter.model.PlatterException;
 import java.io.IOException;
@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * <p>POSIX locks belong to a process and are all lost when it closes any descriptor of the file, so
  * within one process a file is opened by one holder at a time.
  */
-final class FileMutex implements AutoCloseable {
+public final class FileMutex implements AutoCloseable {
   private static final Set<Path> HELD_HERE = ConcurrentHashMap.newKeySet();
 
   private final Path file;
@@ -30,7 +30,7 @@ final class FileMutex implements AutoCloseable {
   }
 
   /** Waits for the lock; {@code what} names it in the error if it does not become free. */
-  static FileMutex take(Path file, String what, Duration patience) throws IOException {
+  public static FileMutex take(Path file, String what, Duration patience) throws IOException {
     var end = System.nanoTime() + patience.toNanos();
     while (true) {
       var mutex = tryTake(file);
@@ -53,7 +53,7 @@ final class FileMutex implements AutoCloseable {
     }
   }
 
-  static Optional<FileMutex> tryTake(Path file) throws IOException {
+  public static Optional<FileMutex> tryTake(Path file) throws IOException {
     if (!HELD_HERE.add(file)) {
       return Optional.empty();
     }

@@ -1,4 +1,4 @@
-package dev.platter.node;
+package dev.platter.node.image;
 
 import dev.platter.image.oci.BlobSource;
 import java.io.IOException;

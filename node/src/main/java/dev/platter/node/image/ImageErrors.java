@@ -1,8 +1,9 @@
-package dev.platter.node;
+package dev.platter.node.image;
 
 import dev.platter.image.BadImageException;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Cancellation;
 import dev.platter.registry.RegistryException;
 import java.io.FileNotFoundException;
 import java.io.IOException;

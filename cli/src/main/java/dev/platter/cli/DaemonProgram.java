@@ -1,0 +1,42 @@
+package dev.platter.cli;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** How this very program is started once more, as the daemon. */
+final class DaemonProgram {
+  private static final String IDLE_SECONDS = "30";
+
+  private DaemonProgram() {}
+
+  static List<String> command(Path state, Optional<String> connect, Optional<String> registry) {
+    var command = new ArrayList<>(jvm());
+    command.addAll(List.of(Main.class.getName(), "node", "--idle", IDLE_SECONDS));
+    command.addAll(List.of("--state", state.toString()));
+    connect.ifPresent(uri -> command.addAll(List.of("--connect", uri)));
+    registry.ifPresent(host -> command.addAll(List.of("--registry", host)));
+    return command;
+  }
+
+  /** The JVM with the options it has now, except that the daemon lives long enough to be compiled well. */
+  private static List<String> jvm() {
+    var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    var arguments = ProcessHandle.current().info().arguments().map(List::of).orElse(List.of());
+    var main = arguments.indexOf(Main.class.getName());
+    var out = new ArrayList<String>();
+    out.add(java);
+    if (main < 0) {
+      // Inside another program, as in tests.
+      out.addAll(
+          List.of(
+              "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path")));
+      return out;
+    }
+    arguments.subList(0, main).stream()
+        .filter(argument -> !argument.startsWith("-XX:TieredStopAtLevel"))
+        .forEach(out::add);
+    return out;
+  }
+}

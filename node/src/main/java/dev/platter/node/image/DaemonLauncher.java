@@ -1,0 +1,73 @@
+package dev.platter.node.image;
+
+import dev.platter.node.durable.Durable;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Starts the daemon in the background, under a few lines of shell that start it again if it is
+ * killed: guests wait for it meanwhile. It ends by itself when nobody needs it.
+ */
+public final class DaemonLauncher {
+  /** Ended by choice, or by a polite signal: then it stays ended. Ten failures in a row are enough. */
+  private static final String SUPERVISOR =
+      """
+      failures=0
+      while [ $failures -lt 10 ]; do
+        begun=$(date +%s)
+        "$@" && exit 0
+        [ $? -eq 143 ] && exit 0
+        [ $(($(date +%s) - begun)) -gt 10 ] && failures=0
+        failures=$((failures + 1))
+        sleep 0.1
+      done
+      """;
+
+  /** What the daemon needs of the caller's environment to find credentials and settings. */
+  private static final Set<String> ENVIRONMENT =
+      Set.of(
+          "HOME",
+          "PATH",
+          "LANG",
+          "XDG_RUNTIME_DIR",
+          "XDG_CONFIG_HOME",
+          "DOCKER_CONFIG",
+          "REGISTRY_AUTH_FILE",
+          "CONTAINERS_REGISTRIES_CONF");
+
+  private static final long LARGE_LOG = 1 << 20;
+
+  private final StateLayout layout;
+  private final List<String> command;
+
+  /**
+   * @param command what runs the daemon in the foreground
+   */
+  public DaemonLauncher(StateLayout layout, List<String> command) {
+    this.layout = layout;
+    this.command = List.copyOf(command);
+  }
+
+  void start() throws IOException {
+    Durable.makeDirectories(layout.state());
+    var log = layout.daemonLog();
+    if (Files.exists(log) && Files.size(log) > LARGE_LOG) {
+      Files.delete(log);
+    }
+    var line = new ArrayList<>(List.of("setsid", "sh", "-c", SUPERVISOR, "platterd"));
+    line.addAll(command);
+    var builder =
+        new ProcessBuilder(line)
+            .directory(Path.of("/").toFile())
+            .redirectInput(Path.of("/dev/null").toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    builder.environment().keySet().retainAll(ENVIRONMENT);
+    builder.start();
+  }
+}

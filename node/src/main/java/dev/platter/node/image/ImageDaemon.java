@@ -1,0 +1,230 @@
+package dev.platter.node.image;
+
+import dev.platter.block.FileDevice;
+import dev.platter.block.nbd.NbdServer;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * Owns the images of a machine: serves their bases by NBD while they are incomplete, completes them
+ * when the guests are not busy booting, and takes commands.
+ *
+ * <p>Every image is an export, under its digest, from before the socket is there: QEMU connects
+ * again by itself after the daemon was killed, and must find what it had. Those that are sealed
+ * meanwhile are served from their files.
+ */
+public final class ImageDaemon implements AutoCloseable {
+  /**
+   * @param idle how long it stays without anything to do; zero for ever
+   * @param quiet for how long a guest must have read nothing before the rest of its image is
+   *     fetched
+   * @param patience after which the rest is fetched whatever the guest does
+   * @param bytesPerSecond to fetch at most in the background; 0 for no limit
+   * @param limit of all images together in bytes, above which unused ones are removed; 0 for none
+   */
+  public record Options(
+      Duration idle, Duration quiet, Duration patience, long bytesPerSecond, long limit) {
+    public static final Options DEFAULT =
+        new Options(Duration.ofSeconds(30), Duration.ofSeconds(15), Duration.ofMinutes(5), 0, 0);
+  }
+
+  private static final Duration TICK = Duration.ofMillis(500);
+
+  private final StateLayout layout;
+  private final Options options;
+  private final Consumer<String> sealed;
+  private final FileMutex mutex;
+  private final ImageStore store;
+  private final NbdServer nbd = new NbdServer();
+  private final ControlServer control;
+  private final Map<String, ServedImage> images = new HashMap<>();
+  private final Map<String, FileDevice> files = new HashMap<>();
+
+  private ImageDaemon(
+      StateLayout layout,
+      Options options,
+      Consumer<String> sealed,
+      FileMutex mutex,
+      ImageStore store)
+      throws IOException {
+    this.layout = layout;
+    this.options = options;
+    this.sealed = sealed;
+    this.mutex = mutex;
+    this.store = store;
+    for (var image : store.records().list()) {
+      reopen(image);
+    }
+    Files.deleteIfExists(layout.nbdSocket());
+    nbd.listen(UnixDomainSocketAddress.of(layout.nbdSocket()));
+    this.control = new ControlServer(layout.daemonSocket(), this::answer);
+  }
+
+  /**
+   * Empty if another daemon is on duty.
+   *
+   * @param used the digests that VMs name
+   * @param sealed is told the digest of an image whose file can be used from now on
+   */
+  public static Optional<ImageDaemon> start(
+      StateLayout layout,
+      ImageSources sources,
+      Supplier<Set<String>> used,
+      Consumer<String> sealed,
+      Options options)
+      throws IOException {
+    Durable.makeDirectories(layout.run());
+    var mutex = FileMutex.tryTake(layout.imagesLock());
+    if (mutex.isEmpty()) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        new ImageDaemon(
+            layout, options, sealed, mutex.get(), new ImageStore(layout, sources, used)));
+  }
+
+  private void reopen(ImageRecord image) throws IOException {
+    switch (image.state()) {
+      case LAZY -> {
+        if (store.isUsed(image.digest())) {
+          serve(image.reference(), image.digest(), null);
+        }
+      }
+      case SEALED -> {
+        var device = FileDevice.openReadOnly(layout.base(image.digest()));
+        files.put(image.digest(), device);
+        nbd.add(image.digest(), device);
+      }
+      case QUARANTINED -> {}
+    }
+  }
+
+  /** Works until there is nothing to do. */
+  public void run() throws InterruptedException {
+    var idleSince = System.nanoTime();
+    while (true) {
+      Thread.sleep(TICK);
+      List<ServedImage> now;
+      synchronized (this) {
+        now = List.copyOf(images.values());
+      }
+      now.forEach(image -> image.hydrateIfQuiet(options));
+      var busy =
+          control.connections() > 0
+              || nbd.connections() > 0
+              || now.stream().anyMatch(image -> !image.image().ended());
+      if (busy) {
+        idleSince = System.nanoTime();
+      } else if (!options.idle().isZero()
+          && System.nanoTime() - idleSince > options.idle().toNanos()) {
+        return;
+      }
+    }
+  }
+
+  private Message.Done answer(Message request, Images.BytesDone progress) throws IOException {
+    return switch (request) {
+      case Message.Ensure ensure -> {
+        if (!store.records().sealed(ensure.digest())) {
+          serve(ensure.reference(), ensure.digest(), ensure.manifest());
+        }
+        yield new Message.Done(List.of());
+      }
+      case Message.Complete complete -> {
+        if (!store.records().sealed(complete.digest())) {
+          serve(complete.reference(), complete.digest(), null).image().complete(progress);
+        }
+        yield new Message.Done(List.of());
+      }
+      case Message.Look _ -> new Message.Done(look());
+      case Message.Collect _ -> new Message.Done(collect());
+      case Message.Bytes _, Message.Done _, Message.Failed _ ->
+          throw new IOException("not a request: " + request);
+    };
+  }
+
+  /** One at a time: beginning an image is a few requests, and two must not begin the same. */
+  private synchronized ServedImage serve(
+      String reference, String digest, byte @org.jspecify.annotations.Nullable [] manifest)
+      throws IOException {
+    var there = images.get(digest);
+    if (there != null) {
+      return there;
+    }
+    var image = new ServedImage(store.open(reference, digest, manifest));
+    image.image().whenEnded(this::ended);
+    images.put(digest, image);
+    nbd.add(digest, image);
+    return image;
+  }
+
+  private void ended(ImageRecord record) {
+    switch (record.state()) {
+      case SEALED -> sealed.accept(record.digest());
+      // Its guests wait from now on, rather than go on with a disk that is not what was promised.
+      case QUARANTINED -> nbd.remove(record.digest());
+      case LAZY -> throw new IllegalStateException("an image that has ended is not lazy");
+    }
+  }
+
+  private synchronized List<ImageStatus> look() throws IOException {
+    var out = new ArrayList<ImageStatus>();
+    for (var record : store.records().list()) {
+      var served = images.get(record.digest());
+      out.add(served == null ? ImageStatus.of(layout, record) : served.image().status());
+    }
+    return out;
+  }
+
+  private synchronized List<ImageStatus> collect() throws IOException {
+    var gone = store.collect(this::letGo);
+    return gone.stream().map(ImageStatus::gone).toList();
+  }
+
+  private boolean letGo(ImageRecord record) {
+    try {
+      var served = images.remove(record.digest());
+      if (served != null) {
+        nbd.remove(record.digest());
+        served.image().close();
+      }
+      var file = files.remove(record.digest());
+      if (file != null) {
+        nbd.remove(record.digest());
+        file.close();
+      }
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    control.close();
+    nbd.close();
+    synchronized (this) {
+      for (var image : images.values()) {
+        image.image().close();
+      }
+      for (var file : files.values()) {
+        file.close();
+      }
+    }
+    store.close();
+    mutex.close();
+  }
+}

@@ -1,0 +1,66 @@
+package dev.platter.node.image;
+
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.node.durable.Durable;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** The records of images on the disk. Anybody may read them at any time; one process writes. */
+final class ImageRecords {
+  private static final ObjectMapper JSON =
+      new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+
+  private final StateLayout layout;
+
+  ImageRecords(StateLayout layout) {
+    this.layout = layout;
+  }
+
+  /** Empty if there is none, or somebody removes it just now. */
+  Optional<ImageRecord> find(String digest) throws IOException {
+    try {
+      return Optional.of(
+          JSON.readValue(Files.readAllBytes(layout.imageRecord(digest)), ImageRecord.class));
+    } catch (NoSuchFileException e) {
+      return Optional.empty();
+    }
+  }
+
+  boolean sealed(String digest) throws IOException {
+    var record = find(digest);
+    return record.isPresent() && record.get().state() == ImageRecord.State.SEALED;
+  }
+
+  void publish(Path file, ImageRecord record) throws IOException {
+    Durable.publish(file, JSON.writeValueAsBytes(record));
+  }
+
+  List<ImageRecord> list() throws IOException {
+    var out = new ArrayList<ImageRecord>();
+    for (var digest : digests()) {
+      find(digest).ifPresent(out::add);
+    }
+    return out;
+  }
+
+  private List<String> digests() throws IOException {
+    if (!Files.isDirectory(layout.images())) {
+      return List.of();
+    }
+    try (var directories = Files.list(layout.images())) {
+      return directories
+          .map(directory -> String.valueOf(directory.getFileName()))
+          .filter(name -> name.startsWith("sha256-"))
+          .map(name -> name.replace('-', ':'))
+          .sorted()
+          .toList();
+    }
+  }
+}

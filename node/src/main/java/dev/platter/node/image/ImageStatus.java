@@ -1,0 +1,75 @@
+package dev.platter.node.image;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import dev.platter.block.FileDevice;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An image as it is now.
+ *
+ * @param present bytes of the disk that are known, zeros included
+ * @param error what the last attempt to fetch something failed with
+ * @param map what each part of the disk is, from its start: see {@link #MAP}; empty when the daemon
+ *     was not asked
+ * @param trace how many blocks a recorded boot read
+ */
+@JsonInclude(JsonInclude.Include.NON_NULL)
+public record ImageStatus(
+    ImageRecord image, long present, @Nullable String error, String map, int trace) {
+  /** The letters of a map: fetched, copied from another base, zero, missing. */
+  public static final String MAP = "fdz.";
+
+  /** How many parts a map has. */
+  static final int CELLS = 1024;
+
+  /** What the files say, without the daemon. */
+  static ImageStatus of(StateLayout layout, ImageRecord image) throws IOException {
+    var sealed = image.state() == ImageRecord.State.SEALED;
+    return new ImageStatus(
+        image,
+        sealed ? image.virtualSize() : 0,
+        image.why(),
+        sealed ? map(layout.base(image.digest()), image.virtualSize()) : "",
+        0);
+  }
+
+  /** Of an image that was removed. */
+  static ImageStatus gone(ImageRecord image) {
+    return new ImageStatus(image, 0, null, "", 0);
+  }
+
+  static List<ImageStatus> of(StateLayout layout, List<ImageRecord> images) throws IOException {
+    var out = new ArrayList<ImageStatus>();
+    for (var image : images) {
+      out.add(of(layout, image));
+    }
+    return out;
+  }
+
+  /** Where the file has data; who it came from is not remembered. */
+  private static String map(Path base, long size) throws IOException {
+    var map = new char[CELLS];
+    Arrays.fill(map, 'z');
+    try (var file = FileDevice.openReadOnly(base)) {
+      for (long at = 0; at < size; ) {
+        for (var run : file.extents(at, size - at)) {
+          if (!run.isHole()) {
+            Arrays.fill(map, cell(at, size), cell(at + run.length() - 1, size) + 1, 'f');
+          }
+          at += run.length();
+        }
+      }
+    }
+    return new String(map);
+  }
+
+  private static int cell(long offset, long size) {
+    return (int) (offset / Math.ceilDiv(size, CELLS));
+  }
+}

@@ -1,0 +1,185 @@
+package dev.platter.node.image;
+
+import dev.platter.block.base.BaseFiles;
+import dev.platter.block.base.ChunkCache;
+import dev.platter.block.base.KnownBases;
+import dev.platter.image.BadImageException;
+import dev.platter.image.oci.Digest;
+import dev.platter.image.oci.Document;
+import dev.platter.image.oci.Manifest;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The images' directories, one for each manifest digest. The record is published last: a directory
+ * without one is a beginning that was cut short, and is begun anew.
+ *
+ * <p>One process owns them at a time: whoever holds the images' lock, which is the caller's to see
+ * to.
+ */
+final class ImageStore implements AutoCloseable {
+  private static final long CACHE = 48 << 20;
+
+  private final StateLayout layout;
+  private final ImageSources sources;
+  private final Supplier<Set<String>> used;
+  private final ImageRecords records;
+  private final ChunkCache cache = new ChunkCache(CACHE);
+  private final KnownBases known = new KnownBases();
+
+  /**
+   * @param used the digests that VMs name
+   */
+  ImageStore(StateLayout layout, ImageSources sources, Supplier<Set<String>> used)
+      throws IOException {
+    this.layout = layout;
+    this.sources = sources;
+    this.used = used;
+    this.records = new ImageRecords(layout);
+    Durable.makeDirectories(layout.images());
+    Durable.deleteTree(layout.spool());
+    for (var image : records.list()) {
+      if (image.state() == ImageRecord.State.SEALED) {
+        donate(image.digest());
+      }
+    }
+  }
+
+  ImageRecords records() {
+    return records;
+  }
+
+  /** Other images may copy from a sealed base. */
+  void donate(String digest) throws IOException {
+    if (Files.exists(new BaseFiles(layout.image(digest)).index())) {
+      known.add(layout.image(digest));
+    }
+  }
+
+  /** Opens an image that is not sealed, or begins it; nothing is left of one that is refused. */
+  LazyImage open(String reference, String digest, byte @Nullable [] manifest) throws IOException {
+    var before = records.find(digest);
+    before.ifPresent(ImageStore::refuseQuarantined);
+    return ImageErrors.explained(
+        reference,
+        () -> {
+          var directory = layout.image(digest);
+          if (before.isEmpty()) {
+            Durable.deleteTree(directory);
+            Durable.makeDirectories(directory);
+          }
+          try {
+            var source = sources.find(reference).source();
+            var disk =
+                DiskOpener.open(
+                    directory, source, manifest(source, digest, manifest), cache, known);
+            return LazyImage.open(this, disk, reference, digest, before.orElse(null));
+          } catch (IOException | RuntimeException e) {
+            if (before.isEmpty()) {
+              Durable.deleteTree(directory);
+            }
+            throw e;
+          }
+        });
+  }
+
+  private static void refuseQuarantined(ImageRecord image) {
+    if (image.state() == ImageRecord.State.QUARANTINED) {
+      throw PlatterException.of(
+          Code.REFUSED,
+          "the image " + image.reference() + " is in quarantine: " + image.why(),
+          "Push it again. When no VM uses it any more, 'platter gc' forgets it.");
+    }
+  }
+
+  /** From the directory, from whoever asked, or from the registry. */
+  private Manifest manifest(
+      dev.platter.image.oci.BlobSource source, String digest, byte @Nullable [] given)
+      throws IOException {
+    var file = layout.manifest(digest);
+    byte[] bytes;
+    if (Files.exists(file)) {
+      bytes = Files.readAllBytes(file);
+    } else {
+      bytes = given == null ? source.resolve(digest).bytes() : given;
+    }
+    if (!Digest.of(bytes).toString().equals(digest)) {
+      throw new BadImageException("the manifest's digest is " + Digest.of(bytes));
+    }
+    if (!Files.exists(file)) {
+      Durable.publish(file, bytes);
+    }
+    if (Document.parse(bytes) instanceof Manifest manifest) {
+      return manifest;
+    }
+    throw new BadImageException(digest + " is an index of images, not an image");
+  }
+
+  KnownBases known() {
+    return known;
+  }
+
+  Path directory(String digest) {
+    return layout.image(digest);
+  }
+
+  void publish(ImageRecord record) throws IOException {
+    records.publish(layout.imageRecord(record.digest()), record);
+  }
+
+  /** The VMs' digests, for whom a quarantine is news. */
+  boolean isUsed(String digest) {
+    return used.get().contains(digest);
+  }
+
+  /**
+   * Removes images that no VM's plan names and {@code keep} does not want. An image disappears by
+   * one rename. A plan is published before its image is looked for: so a start that still saw the
+   * image is seen by the second look at the plans, and the image comes back.
+   */
+  List<ImageRecord> collect(Predicate<ImageRecord> remove) throws IOException {
+    Durable.makeDirectories(layout.spool());
+    var gone = new ArrayList<ImageRecord>();
+    var before = used.get();
+    for (var image : records.list()) {
+      if (!before.contains(image.digest()) && remove.test(image) && removed(image.digest())) {
+        gone.add(image);
+      }
+    }
+    Durable.deleteTree(layout.spool());
+    return gone;
+  }
+
+  private boolean removed(String digest) throws IOException {
+    var directory = layout.image(digest);
+    known.remove(directory);
+    var away = layout.spool().resolve(directory.getFileName());
+    Files.move(directory, away, StandardCopyOption.ATOMIC_MOVE);
+    if (isUsed(digest)) {
+      Files.move(away, directory, StandardCopyOption.ATOMIC_MOVE);
+      if (records.sealed(digest)) {
+        donate(digest);
+      }
+      return false;
+    }
+    Durable.deleteTree(away);
+    return true;
+  }
+
+  @Override
+  public void close() throws IOException {
+    known.close();
+  }
+}

@@ -1,0 +1,40 @@
+package dev.platter.node.image;
+
+import java.io.IOException;
+import java.util.List;
+
+/** The images of this machine, as those see them who run VMs. */
+public interface Images extends AutoCloseable {
+  /** Is told how far a long copy is; total is -1 if that is not known. */
+  @FunctionalInterface
+  interface BytesDone {
+    BytesDone NOBODY = (_, _, _) -> {};
+
+    void bytes(String what, long done, long total);
+  }
+
+  /** What the reference means now. Nothing is stored. */
+  String resolve(String reference);
+
+  /**
+   * Makes the base usable: afterwards its file is there in full size, and {@link #sealed} tells
+   * whether QEMU may open it or has to go through the daemon.
+   */
+  void ensure(String reference, String digest, BytesDone progress) throws IOException;
+
+  /** Fetches all that is missing and waits until the base is sealed. */
+  void complete(String reference, String digest, BytesDone progress) throws IOException;
+
+  /** Sees to it that a base which is read through the daemon is served. */
+  void serveAgain(String reference, String digest) throws IOException;
+
+  boolean sealed(String digest) throws IOException;
+
+  List<ImageStatus> list() throws IOException;
+
+  /** Removes the images that no VM uses. */
+  List<ImageRecord> collect() throws IOException;
+
+  @Override
+  void close();
+}

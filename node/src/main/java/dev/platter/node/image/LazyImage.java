@@ -1,0 +1,255 @@
+package dev.platter.node.image;
+
+import dev.platter.block.BlockDevice;
+import dev.platter.block.base.Base;
+import dev.platter.block.base.BaseFiles;
+import dev.platter.block.base.BlockCounts;
+import dev.platter.block.base.Hydrator;
+import dev.platter.image.BadImageException;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** An image that is here in part. Its base can be read at once; it is completed when told to. */
+final class LazyImage implements AutoCloseable {
+  private static final long TELL_MILLIS = 100;
+
+  private final ImageStore store;
+  private final DiskOpener.Opened disk;
+  private final CompletableFuture<ImageRecord> end = new CompletableFuture<>();
+  private volatile ImageRecord record;
+  private volatile Consumer<ImageRecord> listener = _ -> {};
+  private @Nullable Hydrator hydrator;
+  private boolean begun;
+
+  private LazyImage(ImageStore store, DiskOpener.Opened disk, ImageRecord record) {
+    this.store = store;
+    this.disk = disk;
+    this.record = record;
+  }
+
+  static LazyImage open(
+      ImageStore store,
+      DiskOpener.Opened disk,
+      String reference,
+      String digest,
+      @Nullable ImageRecord before)
+      throws IOException {
+    try {
+      var record =
+          before != null
+              ? before
+              : new ImageRecord(
+                  digest,
+                  reference,
+                  disk.name(),
+                  disk.format(),
+                  disk.base().size(),
+                  ImageRecord.State.LAZY,
+                  null,
+                  0,
+                  0,
+                  Instant.now().toString());
+      var image = new LazyImage(store, disk, record);
+      disk.onBad().complete(image::quarantine);
+      if (before == null) {
+        store.publish(record);
+        Durable.syncDirectory(Durable.parent(store.directory(digest)));
+      }
+      store.known().add(disk.base());
+      return image;
+    } catch (IOException | RuntimeException e) {
+      disk.close();
+      throw e;
+    }
+  }
+
+  BlockDevice device() {
+    return disk.base();
+  }
+
+  Base base() {
+    return disk.base();
+  }
+
+  ImageRecord record() {
+    return record;
+  }
+
+  /** Is told, once, when the image is sealed or put in quarantine. */
+  void whenEnded(Consumer<ImageRecord> consumer) {
+    listener = consumer;
+  }
+
+  boolean ended() {
+    return end.isDone();
+  }
+
+  /**
+   * Completes the base in the background, if that has not begun.
+   *
+   * @param bytesPerSecond to fetch at most; 0 for no limit
+   */
+  synchronized void hydrate(long bytesPerSecond) {
+    if (begun) {
+      return;
+    }
+    begun = true;
+    hydrator = new Hydrator(disk.base(), bytesPerSecond);
+    var work = hydrator;
+    Thread.ofPlatform().name("hydrate").daemon().start(() -> complete(work));
+  }
+
+  synchronized boolean hydrating() {
+    return begun;
+  }
+
+  private void complete(Hydrator work) {
+    try {
+      if (work.run()) {
+        seal();
+      } else {
+        end.completeExceptionally(new IOException("stopped"));
+      }
+    } catch (BadImageException e) {
+      quarantine(e);
+    } catch (IOException | RuntimeException e) {
+      end.completeExceptionally(e);
+    }
+  }
+
+  private void seal() throws IOException {
+    var directory = store.directory(record.digest());
+    var files = new BaseFiles(directory);
+    Files.setPosixFilePermissions(files.raw(), PosixFilePermissions.fromString("r--r--r--"));
+    var status = disk.base().status();
+    record =
+        record.with(
+            ImageRecord.State.SEALED,
+            null,
+            record.fetched() + status.bytesFetched(),
+            record.deduplicated() + status.bytesDeduplicated());
+    store.publish(record);
+    files.removeWork();
+    store.known().remove(directory);
+    store.donate(record.digest());
+    end.complete(record);
+    listener.accept(record);
+  }
+
+  /** Nothing of it is served any more; the record stays and says why. */
+  private void quarantine(BadImageException why) {
+    if (end.isDone()) {
+      return;
+    }
+    try {
+      var status = disk.base().status();
+      record =
+          record.with(
+              ImageRecord.State.QUARANTINED,
+              why.getMessage(),
+              record.fetched() + status.bytesFetched(),
+              record.deduplicated() + status.bytesDeduplicated());
+      store.publish(record);
+      store.known().remove(store.directory(record.digest()));
+    } catch (IOException e) {
+      why.addSuppressed(e);
+    }
+    end.completeExceptionally(why);
+    listener.accept(record);
+  }
+
+  /** Completes the base and waits for it. */
+  void complete(Images.BytesDone progress) {
+    hydrate(0);
+    while (true) {
+      try {
+        end.get(TELL_MILLIS, TimeUnit.MILLISECONDS);
+        return;
+      } catch (TimeoutException e) {
+        progress.bytes("pull", present(), record.virtualSize());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw dev.platter.node.durable.Cancellation.cancelled();
+      } catch (ExecutionException e) {
+        throw failed(e.getCause());
+      }
+    }
+  }
+
+  private PlatterException failed(@Nullable Throwable cause) {
+    if (cause instanceof IOException io) {
+      try {
+        return ImageErrors.explained(
+            record.reference(),
+            () -> {
+              throw io;
+            });
+      } catch (PlatterException e) {
+        return e;
+      }
+    }
+    return PlatterException.of(Code.INTERNAL, "the image cannot be completed: " + cause, "");
+  }
+
+  private long present() {
+    return Math.min(
+        record.virtualSize(), disk.base().status().blocks().present() * (long) Base.BLOCK);
+  }
+
+  ImageStatus status() {
+    var status = disk.base().status();
+    var live =
+        record.state() == ImageRecord.State.LAZY
+            ? record.with(
+                record.state(),
+                record.why(),
+                record.fetched() + status.bytesFetched(),
+                record.deduplicated() + status.bytesDeduplicated())
+            : record;
+    var trace = disk.base().trace();
+    return new ImageStatus(
+        live, present(), status.lastError(), map(), trace == null ? 0 : trace.blocks().length);
+  }
+
+  private String map() {
+    var text = new StringBuilder();
+    for (BlockCounts cell : disk.base().blockMap(ImageStatus.CELLS)) {
+      text.append(letter(cell));
+    }
+    return text.toString();
+  }
+
+  /** What most of a cell's blocks are; a cell with anything missing is missing until it is not. */
+  private static char letter(BlockCounts cell) {
+    if (cell.missing() > 0 && cell.missing() >= cell.fetched() + cell.copied()) {
+      return '.';
+    }
+    if (cell.fetched() >= cell.copied() && cell.fetched() > 0) {
+      return 'f';
+    }
+    return cell.copied() > 0 ? 'd' : 'z';
+  }
+
+  /** Stops where it is; the next to open the image goes on. */
+  @Override
+  public void close() throws IOException {
+    synchronized (this) {
+      if (hydrator != null) {
+        hydrator.close();
+      }
+    }
+    store.known().remove(store.directory(record.digest()));
+    disk.close();
+  }
+}

@@ -1,0 +1,102 @@
+package dev.platter.node.image;
+
+import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/**
+ * Images without a daemon: each call owns the store for as long as it takes, and an image that is
+ * wanted is fetched in full, since nobody would serve it afterwards.
+ */
+public final class LocalImages implements Images {
+  private static final Duration PATIENCE = Duration.ofHours(1);
+
+  private final StateLayout layout;
+  private final ImageSources sources;
+  private final Supplier<Set<String>> used;
+  private final ImageRecords records;
+
+  public LocalImages(StateLayout layout, ImageSources sources, Supplier<Set<String>> used) {
+    this.layout = layout;
+    this.sources = sources;
+    this.used = used;
+    this.records = new ImageRecords(layout);
+  }
+
+  @Override
+  public String resolve(String reference) {
+    return ImageErrors.explained(
+        reference,
+        () -> {
+          var located = sources.find(reference);
+          return located.source().resolve(located.tagOrDigest()).descriptor().digest().toString();
+        });
+  }
+
+  @Override
+  public void ensure(String reference, String digest, BytesDone progress) throws IOException {
+    complete(reference, digest, progress);
+  }
+
+  @Override
+  public void complete(String reference, String digest, BytesDone progress) throws IOException {
+    if (records.sealed(digest)) {
+      return;
+    }
+    try (var _ = lock();
+        var store = new ImageStore(layout, sources, used)) {
+      if (records.sealed(digest)) {
+        return;
+      }
+      try (var image = store.open(reference, digest, null)) {
+        image.complete(progress);
+      } catch (IOException | RuntimeException e) {
+        // Nobody has used it: what is left of a failure is of no use to anybody.
+        dev.platter.node.durable.Cancellation.shield(() -> forget(digest, e));
+        throw e;
+      }
+    }
+  }
+
+  private void forget(String digest, Exception cause) {
+    try {
+      Durable.deleteTree(layout.image(digest));
+    } catch (IOException e) {
+      cause.addSuppressed(e);
+    }
+  }
+
+  /** Nobody reads through a daemon. */
+  @Override
+  public void serveAgain(String reference, String digest) {}
+
+  @Override
+  public boolean sealed(String digest) throws IOException {
+    return records.sealed(digest);
+  }
+
+  @Override
+  public List<ImageStatus> list() throws IOException {
+    return ImageStatus.of(layout, records.list());
+  }
+
+  @Override
+  public List<ImageRecord> collect() throws IOException {
+    try (var _ = lock();
+        var store = new ImageStore(layout, sources, used)) {
+      return store.collect(_ -> true);
+    }
+  }
+
+  private FileMutex lock() throws IOException {
+    return FileMutex.take(layout.imagesLock(), "the images", PATIENCE);
+  }
+
+  @Override
+  public void close() {}
+}

@@ -1,0 +1,105 @@
+package dev.platter.node.image;
+
+import dev.platter.block.BlockDevice;
+import dev.platter.block.Extent;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.List;
+
+/**
+ * The base of an image as guests read it, with an eye on when they do: while a guest boots, the
+ * line is its alone, and the rest of the image is fetched after that.
+ */
+final class ServedImage implements BlockDevice {
+  private final LazyImage image;
+  private final BlockDevice base;
+  private final long begun = System.nanoTime();
+  private volatile long lastRead = System.nanoTime();
+  private volatile boolean read;
+
+  ServedImage(LazyImage image) {
+    this.image = image;
+    this.base = image.device();
+  }
+
+  LazyImage image() {
+    return image;
+  }
+
+  /** An image that no guest ever reads is not waited for longer than one that is read. */
+  void hydrateIfQuiet(ImageDaemon.Options options) {
+    var now = System.nanoTime();
+    var quiet = read && now - lastRead > options.quiet().toNanos();
+    if (quiet || now - begun > options.patience().toNanos()) {
+      image.hydrate(options.bytesPerSecond());
+    }
+  }
+
+  private void touch() {
+    lastRead = System.nanoTime();
+    read = true;
+  }
+
+  @Override
+  public long size() {
+    return base.size();
+  }
+
+  @Override
+  public boolean readOnly() {
+    return true;
+  }
+
+  @Override
+  public void read(long offset, ByteBuffer into) throws IOException {
+    touch();
+    base.read(offset, into);
+  }
+
+  @Override
+  public boolean ready(long offset, long length) {
+    return base.ready(offset, length);
+  }
+
+  @Override
+  public void fetch(long offset, long length) throws IOException {
+    touch();
+    base.fetch(offset, length);
+  }
+
+  @Override
+  public long transferTo(long offset, long length, SocketChannel target) throws IOException {
+    touch();
+    return base.transferTo(offset, length, target);
+  }
+
+  @Override
+  public List<Extent> extents(long offset, long length) throws IOException {
+    return base.extents(offset, length);
+  }
+
+  @Override
+  public void write(long offset, ByteBuffer from) throws IOException {
+    base.write(offset, from);
+  }
+
+  @Override
+  public void zero(long offset, long length, boolean mayTrim) throws IOException {
+    base.zero(offset, length, mayTrim);
+  }
+
+  @Override
+  public void trim(long offset, long length) throws IOException {
+    base.trim(offset, length);
+  }
+
+  @Override
+  public void flush() throws IOException {
+    base.flush();
+  }
+
+  /** The image's owner closes it. */
+  @Override
+  public void close() {}
+}
