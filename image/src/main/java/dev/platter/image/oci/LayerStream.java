@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link #finish} has to be called, and only after it returns are the bytes known to be right.
  */
-final class LayerStream extends FilterInputStream {
+public final class LayerStream extends FilterInputStream {
   private static final int BUFFER = 64 << 10;
 
   private final Descriptor layer;
@@ -36,7 +36,7 @@ final class LayerStream extends FilterInputStream {
   }
 
   /** Takes over {@code packed}, also if it fails. More than {@code max} bytes are refused. */
-  static LayerStream open(Descriptor layer, InputStream packed, long max) throws IOException {
+  public static LayerStream open(Descriptor layer, InputStream packed, long max) throws IOException {
     try {
       InputStream unpacked =
           switch (layer.mediaType()) {
@@ -91,7 +91,7 @@ final class LayerStream extends FilterInputStream {
   }
 
   /** The rest of both streams belongs to what the digests cover. */
-  void finish(@Nullable Digest diffId) throws IOException {
+  public void finish(@Nullable Digest diffId) throws IOException {
     byte[] sink = new byte[BUFFER];
     while (read(sink, 0, sink.length) >= 0) {}
     while (packed.read(sink, 0, sink.length) >= 0) {}

@@ -5,6 +5,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.channels.Channels;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
@@ -83,6 +84,21 @@ public final class OciLayout implements BlobSource {
     return new VerifyingInputStream(file, blob);
   }
 
+  @Override
+  public InputStream open(Descriptor blob, long from, long length) throws IOException {
+    if (from < 0 || length < 1 || length > blob.size() - from) {
+      throw new IllegalArgumentException(
+          "bytes %d+%d of a blob of %d".formatted(from, length, blob.size()));
+    }
+    SeekableByteChannel file = channelInside("blobs", "sha256", blob.digest().hex());
+    try {
+      return new ExactInputStream(Channels.newInputStream(file.position(from)), length);
+    } catch (Throwable e) {
+      file.close();
+      throw e;
+    }
+  }
+
   private Index index() throws IOException {
     try (InputStream in = openInside("oci-layout")) {
       String version =
@@ -105,6 +121,10 @@ public final class OciLayout implements BlobSource {
   }
 
   private InputStream openInside(String... steps) throws IOException {
+    return Channels.newInputStream(channelInside(steps));
+  }
+
+  private SeekableByteChannel channelInside(String... steps) throws IOException {
     try (DirectoryStream<Path> root = Files.newDirectoryStream(directory)) {
       if (root instanceof SecureDirectoryStream<Path> secure) {
         return openBelow(secure, List.of(steps));
@@ -119,7 +139,8 @@ public final class OciLayout implements BlobSource {
     }
   }
 
-  private static InputStream openBelow(SecureDirectoryStream<Path> parent, List<String> steps)
+  private static SeekableByteChannel openBelow(
+      SecureDirectoryStream<Path> parent, List<String> steps)
       throws IOException {
     Path first = Path.of(steps.getFirst());
     if (steps.size() > 1) {
@@ -135,8 +156,8 @@ public final class OciLayout implements BlobSource {
     if (!attributes.isRegularFile()) {
       throw new FileSystemException(first.toString(), null, "not a regular file");
     }
-    return Channels.newInputStream(
-        parent.newByteChannel(first, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)));
+    return parent.newByteChannel(
+        first, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   private String describe(String... steps) {

@@ -3,7 +3,7 @@ package dev.platter.image.qcow2;
 import java.io.IOException;
 
 /** Is told, in order of the disk, what each stretch of it is. Stretches are as long as possible. */
-interface ExtentVisitor {
+public interface ExtentVisitor {
   /** Reads as zeros. */
   void zero(long guest, long length) throws IOException;
 

@@ -91,6 +91,38 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
     return tables.header.clusterSize();
   }
 
+  /** How much of the disk one L2 table describes; a power of two. */
+  public long stretch() {
+    return tables.header.l2Coverage();
+  }
+
+  /** Whether the stretch of the disk around an offset is known to be zeros by the L1 table alone. */
+  public boolean isEmptyStretch(long guestOffset) {
+    return tables.l2Table(guestOffset / stretch()) == 0;
+  }
+
+  /**
+   * Shows where in the file a range of the disk is, reading L2 tables only. Stretches are cut to
+   * the range, except compressed clusters, which are shown whole.
+   */
+  public void visit(long from, long to, ExtentVisitor visitor) throws IOException {
+    if (from < 0 || to > virtualSize()) {
+      throw new IndexOutOfBoundsException("%d to %d of %d".formatted(from, to, virtualSize()));
+    }
+    // Not one of the limited readers: this may wait long for a table, with little memory.
+    Workspace workspace = takeWorkspace();
+    try {
+      workspace.walk.walk(from, to, visitor);
+    } finally {
+      idle.push(workspace);
+    }
+  }
+
+  private Workspace takeWorkspace() {
+    Workspace workspace = idle.poll();
+    return workspace == null ? new Workspace(tables) : workspace;
+  }
+
   @Override
   public int read(long guestOffset, ByteBuffer into) throws IOException {
     if (guestOffset < 0) {
@@ -102,10 +134,7 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
     int length = (int) Math.min(into.remaining(), virtualSize() - guestOffset);
     readers.acquireUninterruptibly();
     try {
-      Workspace workspace = idle.poll();
-      if (workspace == null) {
-        workspace = new Workspace(tables);
-      }
+      Workspace workspace = takeWorkspace();
       try {
         workspace.walk.walk(
             guestOffset, guestOffset + length, new Fill(workspace, guestOffset, length, into));

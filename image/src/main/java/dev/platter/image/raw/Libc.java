@@ -40,6 +40,7 @@ final class Libc {
   static final int FALLOC_FL_ZERO_RANGE = 16;
 
   private static final long FICLONE = 0x40049409L;
+  private static final long FICLONERANGE = 0x4020940dL;
 
   private static final Linker LINKER = Linker.nativeLinker();
   private static final StructLayout STATE = Linker.Option.captureStateLayout();
@@ -61,6 +62,8 @@ final class Libc {
           -1);
   private static final MethodHandle IOCTL =
       call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT), 2);
+  private static final MethodHandle IOCTL_STRUCT =
+      call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS), 2);
   private static final MethodHandle STRERROR =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("strerror"), FunctionDescriptor.of(ADDRESS, JAVA_INT));
@@ -103,6 +106,20 @@ final class Libc {
   static int clone(int targetFd, int sourceFd) {
     return (int)
         negatedErrno((arena, s) -> (int) IOCTL.invokeExact(s, targetFd, FICLONE, sourceFd));
+  }
+
+  /** Makes a range of one file share the blocks of a range of another. */
+  static int cloneRange(int targetFd, long to, int sourceFd, long from, long length) {
+    return (int)
+        negatedErrno(
+            (arena, s) -> {
+              MemorySegment range = arena.allocate(JAVA_LONG, 4);
+              range.setAtIndex(JAVA_LONG, 0, sourceFd);
+              range.setAtIndex(JAVA_LONG, 1, from);
+              range.setAtIndex(JAVA_LONG, 2, length);
+              range.setAtIndex(JAVA_LONG, 3, to);
+              return (int) IOCTL_STRUCT.invokeExact(s, targetFd, FICLONERANGE, range);
+            });
   }
 
   static String message(int errno) {

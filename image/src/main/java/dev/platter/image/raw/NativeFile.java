@@ -66,7 +66,8 @@ public final class NativeFile implements Closeable {
     return checked(Libc.lseek(fd, from, Libc.SEEK_HOLE));
   }
 
-  void truncate(long size) throws IOException {
+  /** Cuts or extends the file; what is added reads as zeros. */
+  public void truncate(long size) throws IOException {
     checked(Libc.ftruncate(fd, size));
   }
 
@@ -101,6 +102,14 @@ public final class NativeFile implements Closeable {
   /** Shares the blocks of another file; false where the file systems cannot. */
   boolean cloneFrom(NativeFile source) {
     return Libc.clone(fd, source.fd) == 0;
+  }
+
+  /**
+   * Shares a range of another file, whole blocks of the file system. False where the file systems
+   * cannot, or will not for this range: then it has to be copied.
+   */
+  public boolean cloneRange(NativeFile source, long from, long length, long to) {
+    return Libc.cloneRange(fd, to, source.fd, from, length) == 0;
   }
 
   private long checked(long result) throws IOException {

@@ -1,0 +1,282 @@
+package dev.platter.block.base;
+
+import dev.platter.image.Chunk;
+import dev.platter.image.oci.Digest;
+import dev.platter.image.qcow2.ExtentVisitor;
+import dev.platter.image.raw.NativeFile;
+import dev.platter.image.raw.SparseWriter;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes blocks of a base from the disk file. Tables of the disk file are read when the first block
+ * of the stretch that they describe is wanted; then all blocks of the stretch that are zeros are
+ * known.
+ */
+final class BlockFiller {
+  private static final int BLOCK = Base.BLOCK;
+  private static final MemorySegment ZEROS = MemorySegment.ofArray(new byte[BLOCK]);
+  private static final int MOST_BLOCKS = 16;
+  private static final long PAUSE_NANOS = 1_000_000_000;
+
+  private final DiskFile file;
+  private final DiskLayout layout;
+  private final NativeFile raw;
+  private final BlockMap map;
+  private final long size;
+  private final long group;
+  private final GuestBlocks guestBlocks;
+  private final Map<Digest, Integer> chunks = new HashMap<>();
+  private final BitSet scanned = new BitSet();
+  private final ReentrantLock[] scanning = new ReentrantLock[16];
+  private final ConcurrentLinkedDeque<ByteBuffer> buffers = new ConcurrentLinkedDeque<>();
+  private volatile boolean cannotShare;
+  private final Stop stop = new Stop();
+
+  BlockFiller(DiskFile file, DiskLayout layout, NativeFile raw, BlockMap map) throws IOException {
+    this.file = file;
+    this.layout = layout;
+    this.raw = raw;
+    this.map = map;
+    this.size = layout.size();
+    this.group = Math.max(layout.stretch(), BLOCK);
+    this.guestBlocks = new GuestBlocks(Math.ceilDiv(file.size(), (long) BLOCK));
+    Arrays.setAll(scanning, _ -> new ReentrantLock());
+    if (file instanceof LayerFile layer) {
+      List<Chunk> all = layer.origin().file().chunks();
+      for (int i = 0; i < all.size(); i++) {
+        chunks.put(all.get(i).digest(), i);
+      }
+    }
+  }
+
+  /** Marks what is known to be zeros without reading any table. */
+  void markEmptyStretches() {
+    for (long at = 0; at < size; at += group) {
+      boolean empty = true;
+      long end = Math.min(size, at + group);
+      for (long part = at; part < end && empty; part += layout.stretch()) {
+        empty = layout.isEmptyStretch(part);
+      }
+      if (empty) {
+        markZero(at, end);
+      }
+    }
+  }
+
+  private void markZero(long from, long to) {
+    long end = to == size ? Math.ceilDiv(size, (long) BLOCK) : to / BLOCK;
+    for (int block = (int) Math.ceilDiv(from, (long) BLOCK); block < end; block++) {
+      map.set(block, BlockState.ZERO);
+    }
+  }
+
+  /** Reads all tables. */
+  void scanAll() throws IOException {
+    for (long at = 0; at < size; at += group) {
+      scan((int) (at / group));
+    }
+  }
+
+  private boolean isScanned(int number) {
+    synchronized (scanned) {
+      return scanned.get(number);
+    }
+  }
+
+  private void scan(int number) throws IOException {
+    if (isScanned(number)) {
+      return;
+    }
+    ReentrantLock lock = scanning[number % scanning.length];
+    lock.lock();
+    try {
+      if (!isScanned(number)) {
+        long from = number * group;
+        layout.visit(from, Math.min(size, from + group), new Scan());
+        synchronized (scanned) {
+          scanned.set(number);
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private final class Scan implements ExtentVisitor {
+    @Override
+    public void zero(long guest, long length) {
+      markZero(guest, guest + length);
+    }
+
+    @Override
+    public void data(long guest, long host, long length) {
+      if (guest % BLOCK == host % BLOCK) {
+        long skip = (BLOCK - guest % BLOCK) % BLOCK;
+        for (long at = skip; at + BLOCK <= length; at += BLOCK) {
+          guestBlocks.put((host + at) / BLOCK, (int) ((guest + at) / BLOCK));
+        }
+      }
+    }
+
+    @Override
+    public void compressed(long guest, long host, int length) {}
+  }
+
+  /** The block of the disk that lies at a place of the file; -1 if none is known. */
+  int guestBlock(long fileOffset) {
+    return fileOffset % BLOCK == 0 ? guestBlocks.get(fileOffset / BLOCK) : -1;
+  }
+
+  /** The blocks that a chunk is made of, if all of them are here; else null. */
+  int @Nullable [] blocksOf(Digest digest) {
+    int[] blocks = knownBlocksOf(digest);
+    return blocks != null && Arrays.stream(blocks).allMatch(map::has) ? blocks : null;
+  }
+
+  private int @Nullable [] knownBlocksOf(Digest digest) {
+    Integer index = chunks.get(digest);
+    if (index == null || !(file instanceof LayerFile layer)) {
+      return null;
+    }
+    Chunk chunk = layer.origin().file().chunks().get(index);
+    return guestBlocks.of(chunk.fileOffset(), chunk.plainSize());
+  }
+
+  /** Whether a chunk has blocks that are not here yet, or something of which that is not known. */
+  boolean wants(Chunk chunk) {
+    int[] blocks = guestBlocks.of(chunk.fileOffset(), chunk.plainSize());
+    return blocks == null || !Arrays.stream(blocks).allMatch(map::has);
+  }
+
+  /** All chunks that are made of whole blocks, when all tables were read. */
+  Map<Digest, int[]> index() {
+    Map<Digest, int[]> index = new HashMap<>();
+    for (Digest digest : chunks.keySet()) {
+      int[] blocks = knownBlocksOf(digest);
+      if (blocks != null) {
+        index.put(digest, blocks);
+      }
+    }
+    return index;
+  }
+
+  void check() throws IOException {
+    layout.check();
+  }
+
+  /** Makes blocks, of which some may turn out to be there. */
+  void fill(int first, int end) throws IOException {
+    for (int block = first; block < end; block++) {
+      scan((int) (block * (long) BLOCK / group));
+    }
+    for (int from = map.nextMissing(first); from < end; from = map.nextMissing(from)) {
+      int to = from + 1;
+      while (to < end && to - from < MOST_BLOCKS && !map.has(to)) {
+        to++;
+      }
+      fillRun(from, to);
+      from = to;
+    }
+  }
+
+  private void fillRun(int first, int end) throws IOException {
+    long from = (long) first * BLOCK;
+    long to = Math.min(size, (long) end * BLOCK);
+    var places = new Places(first, end);
+    layout.visit(from, to, places);
+    file.bring(places.ranges.list());
+    ByteBuffer buffer = borrow();
+    try {
+      layout.read(from, buffer.clear().limit((int) (to - from)));
+      for (int block = first; block < end; block++) {
+        int start = (block - first) * BLOCK;
+        int length = (int) Math.min(BLOCK, to - from - start);
+        long host = places.hosts[block - first];
+        write(block, buffer.slice(start, length), host < 0 ? null : file.sharing(host));
+      }
+    } finally {
+      buffers.push(buffer);
+    }
+  }
+
+  private ByteBuffer borrow() {
+    ByteBuffer buffer = buffers.poll();
+    return buffer == null ? ByteBuffer.allocateDirect(MOST_BLOCKS * BLOCK) : buffer;
+  }
+
+  /** Where in the file blocks are: all of it as ranges, and blocks that lie there as they are. */
+  private static final class Places implements ExtentVisitor {
+    final Ranges ranges = new Ranges();
+    final long[] hosts;
+    private final int first;
+
+    Places(int first, int end) {
+      this.first = first;
+      this.hosts = new long[end - first];
+      Arrays.fill(hosts, -1);
+    }
+
+    @Override
+    public void zero(long guest, long length) {}
+
+    @Override
+    public void data(long guest, long host, long length) {
+      ranges.add(new Range(host, host + length));
+      long skip = (BLOCK - guest % BLOCK) % BLOCK;
+      for (long at = skip; at + BLOCK <= length; at += BLOCK) {
+        hosts[(int) ((guest + at) / BLOCK) - first] = host + at;
+      }
+    }
+
+    @Override
+    public void compressed(long guest, long host, int length) {
+      ranges.add(new Range(host, host + length));
+    }
+  }
+
+  /** Writes verified bytes of a block and says that it is there. */
+  void write(int block, ByteBuffer bytes, DiskFile.@Nullable Sharing sharing) throws IOException {
+    long position = (long) block * BLOCK;
+    int length = bytes.remaining();
+    if (MemorySegment.mismatch(MemorySegment.ofBuffer(bytes), 0, length, ZEROS, 0, length) < 0) {
+      map.set(block, BlockState.ZERO);
+      return;
+    }
+    boolean shared =
+        sharing != null && !cannotShare && length == BLOCK && sharing.into(raw, position);
+    if (!shared) {
+      cannotShare |= sharing != null;
+      writeWhenThereIsRoom(bytes, position);
+    }
+    map.set(block, sharing == null ? BlockState.FETCHED : BlockState.COPIED);
+  }
+
+  /** A full disk is like a registry that is down: somebody may help while the guest waits. */
+  private void writeWhenThereIsRoom(ByteBuffer bytes, long position) throws IOException {
+    while (true) {
+      try {
+        SparseWriter.write(raw.channel(), bytes.duplicate(), position);
+        return;
+      } catch (IOException e) {
+        file.progress().failed(e);
+        if (!NativeFile.isNoSpace(e) || stop.within(PAUSE_NANOS)) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  void close() {
+    stop.give();
+  }
+}

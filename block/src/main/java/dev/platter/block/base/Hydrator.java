@@ -1,0 +1,166 @@
+package dev.platter.block.base;
+
+import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Completes a base while it is served: fetches what is missing of the layer, in order and by large
+ * ranges, makes blocks of it, and verifies the whole. It may be stopped or killed at any point; the
+ * next one goes on.
+ *
+ * <p>When {@link #run} has returned true, the raw file is complete, verified and on the disk, and
+ * needs nothing else. Making that known, and removing what is left of the work, is the owner's.
+ */
+public final class Hydrator implements Closeable {
+  private static final int WINDOW = 4 << 20;
+
+  private final Base base;
+  private final long bytesPerSecond;
+  private final Stop stop = new Stop();
+
+  /**
+   * @param bytesPerSecond to fetch at most; 0 for no limit
+   */
+  public Hydrator(Base base, long bytesPerSecond) {
+    this.base = base;
+    this.bytesPerSecond = bytesPerSecond;
+  }
+
+  /**
+   * Works until the base is complete.
+   *
+   * @return false if it, or the base, was closed before
+   * @throws BadImageException if the image is not what it says; names what is wrong
+   */
+  public boolean run() throws IOException {
+    try {
+      switch (base.file()) {
+        case LayerFile layer -> completeAndCheck(layer);
+        case StreamedFile stream -> stream.awaitEnd();
+      }
+      throwIfClosed();
+      try {
+        base.filler().check();
+      } catch (BadImageException e) {
+        throw new BadImageException("the disk's tables: " + e.getMessage(), e);
+      }
+      base.filler().scanAll();
+      for (int block = base.nextMissing(0); block >= 0; block = base.nextMissing(block)) {
+        throwIfClosed();
+        base.complete(block);
+      }
+      base.sync();
+      publish(base.directory(), ChunkIndex.encode(base.filler().index()));
+      return true;
+    } catch (BadImageException e) {
+      throw e;
+    } catch (IOException e) {
+      if (isClosed()) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  private void completeAndCheck(LayerFile layer) throws IOException {
+    base.filler().scanAll();
+    var check = new LayerCheck(layer.origin(), layer.spool(), this::isClosed);
+    complete(layer);
+    try {
+      check.run();
+    } catch (BadImageException e) {
+      // A transfer may have gone wrong where no chunk is; what can be told is fetched once more.
+      forgetDoubtful(layer);
+      complete(layer);
+      check.run();
+    }
+  }
+
+  private void complete(LayerFile layer) throws IOException {
+    List<Chunk> chunks = layer.origin().file().chunks();
+    Spool spool = layer.spool();
+    int next = 0;
+    for (long from = 0; from < spool.size(); from += WINDOW) {
+      long to = Math.min(spool.size(), from + WINDOW);
+      long begin = System.nanoTime();
+      long bytes = 0;
+      for (Range missing : spool.missing(new Range(from, to))) {
+        throwIfClosed();
+        layer.transfers().whenIdle(missing);
+        bytes += missing.length();
+      }
+      while (next < chunks.size()
+          && chunks.get(next).blobOffset() + chunks.get(next).blobLength() <= to) {
+        throwIfClosed();
+        if (base.filler().wants(chunks.get(next))) {
+          layer.show(next);
+        }
+        next++;
+      }
+      if (bytesPerSecond > 0) {
+        long due = begin + TimeUnit.SECONDS.toNanos(1) * bytes / bytesPerSecond;
+        var _ = stop.within(due - System.nanoTime());
+      }
+    }
+  }
+
+  /** Bytes of chunks that do not verify, and bytes that belong to no chunk. */
+  private static void forgetDoubtful(LayerFile layer) throws IOException {
+    Spool spool = layer.spool();
+    var good = new Ranges();
+    for (Chunk chunk : layer.origin().file().chunks()) {
+      var range = new Range(chunk.blobOffset(), chunk.blobOffset() + chunk.blobLength());
+      try {
+        layer.origin().file().decode(chunk, spool.read(range));
+        good.add(range);
+      } catch (BadImageException e) {
+        layer.progress().failed(e);
+      }
+    }
+    good.missing(new Range(0, spool.size())).forEach(spool::forget);
+  }
+
+  private static void publish(Path directory, ByteBuffer bytes) throws IOException {
+    Path index = new BaseFiles(directory).index();
+    Path work = index.resolveSibling(index.getFileName() + ".new");
+    try (FileChannel out =
+        FileChannel.open(
+            work,
+            StandardOpenOption.CREATE,
+            StandardOpenOption.TRUNCATE_EXISTING,
+            StandardOpenOption.WRITE)) {
+      while (bytes.hasRemaining()) {
+        out.write(bytes);
+      }
+      out.force(true);
+    }
+    Files.move(work, index, StandardCopyOption.ATOMIC_MOVE);
+    OpenFiles.sync(directory);
+  }
+
+  private boolean isClosed() {
+    return stop.isGiven() || base.isClosed();
+  }
+
+  private void throwIfClosed() throws IOException {
+    if (isClosed()) {
+      throw new IOException("stopped");
+    }
+  }
+
+  /** Makes {@link #run} return soon; does not wait for it. */
+  @Override
+  public void close() {
+    stop.give();
+  }
+}

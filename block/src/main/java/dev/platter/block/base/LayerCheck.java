@@ -1,0 +1,132 @@
+package dev.platter.block.base;
+
+import dev.platter.image.BadImageException;
+import dev.platter.image.Chunk;
+import dev.platter.image.ChunkedFile;
+import dev.platter.image.oci.Descriptor;
+import dev.platter.image.oci.Digest;
+import dev.platter.image.oci.DiskImage;
+import dev.platter.image.oci.LayerStream;
+import dev.platter.image.tar.TarEntry;
+import dev.platter.image.tar.TarReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.security.MessageDigest;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Verifies a complete layer: its digest, the digest of the tar in it, and that the tar has the one
+ * disk that the table of chunks told of, so that everybody who unpacks the image gets the disk that
+ * was served. Each refusal names the link of the chain that is broken.
+ */
+final class LayerCheck {
+  private static final int BUFFER = 256 << 10;
+
+  private final LayerFile.Origin origin;
+  private final Spool spool;
+  private final BooleanSupplier stopped;
+
+  LayerCheck(LayerFile.Origin origin, Spool spool, BooleanSupplier stopped) {
+    this.origin = origin;
+    this.spool = spool;
+    this.stopped = stopped;
+  }
+
+  void run() throws IOException {
+    Descriptor layer = origin.layer();
+    Digest found = hash(new SpoolStream(spool));
+    if (!found.equals(layer.digest())) {
+      throw new BadImageException(
+          "the layer's digest: the manifest says " + layer.digest() + ", its bytes have " + found);
+    }
+    if (origin.diffId() == null) {
+      decodeAll();
+    } else {
+      unpack(layer, origin.diffId());
+    }
+  }
+
+  private Digest hash(InputStream in) throws IOException {
+    MessageDigest hash = Digest.sha256();
+    byte[] buffer = new byte[BUFFER];
+    for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+      hash.update(buffer, 0, n);
+      throwIfStopped();
+    }
+    return Digest.finish(hash);
+  }
+
+  private void throwIfStopped() throws IOException {
+    if (stopped.getAsBoolean()) {
+      throw new IOException("stopped");
+    }
+  }
+
+  private void decodeAll() throws IOException {
+    for (Chunk chunk : origin.file().chunks()) {
+      long from = chunk.blobOffset();
+      origin.file().decode(chunk, spool.read(new Range(from, from + chunk.blobLength())));
+      throwIfStopped();
+    }
+  }
+
+  private void unpack(Descriptor layer, Digest diffId) throws IOException {
+    try (var tar = LayerStream.open(layer, new SpoolStream(spool), DiskImage.MAX_BYTES)) {
+      try {
+        findDisk(new TarReader(tar));
+      } catch (BadImageException e) {
+        throw new BadImageException("the layer's tar: " + e.getMessage(), e);
+      }
+      try {
+        tar.finish(diffId);
+      } catch (BadImageException e) {
+        throw new BadImageException("the layer's diff_id: " + e.getMessage(), e);
+      }
+    }
+  }
+
+  private void findDisk(TarReader tar) throws IOException {
+    ChunkedFile file = origin.file();
+    boolean found = false;
+    for (TarEntry entry; (entry = tar.next()) != null; ) {
+      throwIfStopped();
+      if (!isInDirectory(entry)) {
+        continue;
+      }
+      if (found || !entry.name().equals(file.name()) || entry.type() != TarEntry.Type.FILE) {
+        throw new BadImageException(
+            "it has more in /disk than the file that the table of chunks tells of");
+      }
+      if (entry.size() != file.size()) {
+        throw new BadImageException(
+            "its disk has %d bytes, the table of chunks says %d"
+                .formatted(entry.size(), file.size()));
+      }
+      compare(tar.content());
+      found = true;
+    }
+    if (!found) {
+      throw new BadImageException("it has no disk where the table of chunks says");
+    }
+  }
+
+  private static boolean isInDirectory(TarEntry entry) {
+    String name = entry.name();
+    return name.startsWith("disk/")
+        && name.indexOf('/', 5) < 0
+        && !name.startsWith("disk/.wh.")
+        && entry.type() != TarEntry.Type.DIRECTORY;
+  }
+
+  private void compare(InputStream content) throws IOException {
+    for (Chunk chunk : origin.file().chunks()) {
+      Digest found = Digest.of(content.readNBytes(chunk.plainSize()));
+      if (!found.equals(chunk.digest())) {
+        throw new BadImageException(
+            "byte %d of its disk: the table of chunks says %s, the tar has %s"
+                .formatted(chunk.fileOffset(), chunk.digest(), found));
+      }
+      throwIfStopped();
+    }
+  }
+}

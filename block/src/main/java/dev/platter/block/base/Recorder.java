@@ -1,0 +1,39 @@
+package dev.platter.block.base;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+
+/** Notes the order in which blocks are first touched, for a limited time and number. */
+final class Recorder {
+  private final long end;
+  private final BitSet seen = new BitSet();
+  private int[] order = new int[256];
+  private int count;
+
+  Recorder(Duration most) {
+    this.end = System.nanoTime() + most.toNanos();
+  }
+
+  /** False when it takes no more. */
+  synchronized boolean touch(int first, int last) {
+    if (System.nanoTime() - end > 0) {
+      return false;
+    }
+    for (int block = first; block <= last && count < Trace.MOST; block++) {
+      if (!seen.get(block)) {
+        seen.set(block);
+        if (count == order.length) {
+          order = Arrays.copyOf(order, 2 * count);
+        }
+        order[count++] = block;
+      }
+    }
+    return count < Trace.MOST;
+  }
+
+  synchronized List<Integer> order() {
+    return Arrays.stream(order, 0, count).boxed().toList();
+  }
+}
