@@ -2,8 +2,9 @@ package dev.platter.bench;
 
 import dev.platter.node.Hypervisor;
 import dev.platter.node.Machine;
+import dev.platter.node.ServedBase;
 import dev.platter.plan.NodeFacts.Accelerator;
-import java.nio.file.Path;
+import java.util.List;
 import java.util.UUID;
 
 /** A machine that starts no guest, for benchmarks that end when the disks are ready. */
@@ -29,7 +30,7 @@ final class IdleMachine implements Machine, Hypervisor {
   }
 
   @Override
-  public void start(String domainXml) {}
+  public void start(String domainXml, List<ServedBase> served) {}
 
   @Override
   public DomainState state(UUID uuid) {
@@ -43,7 +44,7 @@ final class IdleMachine implements Machine, Hypervisor {
   public void destroy(UUID uuid) {}
 
   @Override
-  public void readFromFile(UUID uuid, String export, Path base) {}
+  public void readFromFile(UUID uuid, ServedBase base) {}
 
   @Override
   public void close() {}

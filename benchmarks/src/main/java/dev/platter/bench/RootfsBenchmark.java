@@ -8,7 +8,6 @@ import dev.platter.node.Node;
 import dev.platter.node.Progress;
 import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.LocalImages;
-import java.util.Set;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -22,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 
 /**
  * How long a root disk takes to become ready when its image is on the node, for images of very
@@ -77,7 +77,8 @@ final class RootfsBenchmark implements Benchmark {
     var clock = new StepClock();
     var state = new StateLayout(work.resolve("state"), work.resolve("run"));
     ImageSources sources = _ -> new ImageSources.Located(new OciLayout(layout), "image");
-    try (var node = new Node(state, new IdleMachine(), new LocalImages(state, sources, Set::of), clock)) {
+    try (var node =
+        new Node(state, new IdleMachine(), new LocalImages(state, sources, Set::of), clock)) {
       node.pull("image");
       var vm = vm();
       var overlay = state.disk(StateLayout.DEFAULT_POOL, vm.uuid(), "root", "qcow2");

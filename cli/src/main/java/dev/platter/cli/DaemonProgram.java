@@ -20,7 +20,10 @@ final class DaemonProgram {
     return command;
   }
 
-  /** The JVM with the options it has now, except that the daemon lives long enough to be compiled well. */
+  /**
+   * The JVM with the options it has now, except that the daemon lives long enough to be compiled
+   * well.
+   */
   private static List<String> jvm() {
     var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     var arguments = ProcessHandle.current().info().arguments().map(List::of).orElse(List.of());

@@ -1,6 +1,8 @@
 package dev.platter.cli;
 
 import dev.platter.image.raw.SparseFile;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
 import dev.platter.plan.PlanJson;
@@ -8,11 +10,9 @@ import dev.platter.plan.PlannedDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import dev.platter.model.PlatterException;
-import dev.platter.model.PlatterException.Code;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

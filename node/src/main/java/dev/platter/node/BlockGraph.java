@@ -6,20 +6,31 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * The block nodes of a running QEMU. libvirt names them in pairs, a format node on a storage node;
- * a base behind NBD is a raw format node, and its storage can be changed under it while the guest
- * reads: QEMU waits for the requests that are under way and goes on with the other file, which has
- * the same bytes.
+ * The block nodes of a QEMU. libvirt names them in pairs, a format node on a storage node. A base
+ * is a raw format node, and what is under it can be changed, also while the guest reads: QEMU waits
+ * for the requests that are under way and goes on with the other node, which has the same bytes.
+ *
+ * <p>libvirt knows a base as the file that it becomes. It cannot be told to put a base behind an
+ * NBD server that may go and come back (its version 9 knows no reconnect delay), so that is done
+ * behind its back.
  */
 final class BlockGraph {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String STORAGE = "-storage";
   private static final String FORMAT = "-format";
+  private static final String SERVED = "platter-served-";
+  private static final String FILE = "platter-file-";
+
+  /** Seconds for which requests wait for a daemon that is gone: longer than anybody would. */
+  private static final long RECONNECT = Duration.ofDays(365).toSeconds();
 
   private final UnaryOperator<String> monitor;
 
@@ -30,41 +41,87 @@ final class BlockGraph {
     this.monitor = monitor;
   }
 
-  /** How many nodes read the file now that read the export before. */
-  int replace(String export, Path base) {
-    var replaced = 0;
-    var hex = export.substring(export.indexOf(':') + 1);
-    for (var node : execute("query-named-block-nodes", Map.of("flat", true))) {
-      var name = node.path("node-name").asText();
-      if (node.path("drv").asText().equals("nbd")
-          && node.path("file").asText().contains(hex)
-          && name.endsWith(STORAGE)) {
-        replace(name, base);
-        replaced++;
+  /** To be called before the guest runs: the file has holes where the disk has none. */
+  void readFromDaemon(ServedBase base) {
+    var found = 0;
+    for (var node : nodes("file")) {
+      if (node.path("file").asText().equals(base.file().toString())) {
+        swap(
+            name(node),
+            STORAGE,
+            SERVED,
+            Map.of(
+                "driver",
+                "nbd",
+                "server",
+                Map.of("type", "unix", "path", base.socket().toString()),
+                "export",
+                base.export(),
+                "reconnect-delay",
+                RECONNECT));
+        found++;
       }
     }
-    return replaced;
+    if (found == 0) {
+      throw PlatterException.of(
+          Code.INTERNAL, "no disk of the VM has " + base.file() + ", which it was made for", "");
+    }
   }
 
-  private void replace(String storage, Path base) {
-    var pair = storage.substring(0, storage.length() - STORAGE.length());
-    var file = "platter-" + pair;
-    execute(
-        "blockdev-add",
-        Map.of("driver", "file", "node-name", file, "filename", base.toString(), "read-only", true));
+  /** How many nodes read the file now that asked the daemon before. */
+  int readFromFile(ServedBase base) {
+    var moved = 0;
+    for (var node : nodes("nbd")) {
+      if (name(node).startsWith(SERVED) && isExport(node, base.export())) {
+        swap(name(node), "", FILE, Map.of("driver", "file", "filename", base.file().toString()));
+        moved++;
+      }
+    }
+    return moved;
+  }
+
+  /** QEMU shows the export inside a URL, in which it may be escaped. */
+  private static boolean isExport(JsonNode node, String export) {
+    return node.path("file").asText().contains(export.substring(export.indexOf(':') + 1));
+  }
+
+  private List<JsonNode> nodes(String driver) {
+    var out = new ArrayList<JsonNode>();
+    execute("query-named-block-nodes", Map.of("flat", true))
+        .forEach(
+            node -> {
+              if (node.path("drv").asText().equals(driver)) {
+                out.add(node);
+              }
+            });
+    return out;
+  }
+
+  private static String name(JsonNode node) {
+    return node.path("node-name").asText();
+  }
+
+  /** Puts a new node below a base's format node in place of the one that is there. */
+  private void swap(String old, String suffix, String prefix, Map<String, ?> options) {
+    var pair =
+        old.startsWith(SERVED)
+            ? old.substring(SERVED.length())
+            : old.substring(0, old.length() - suffix.length());
+    var node = new HashMap<String, Object>(options);
+    node.put("node-name", prefix + pair);
+    node.put("read-only", true);
+    execute("blockdev-add", node);
     try {
-      execute(
-          "blockdev-reopen",
-          Map.of(
-              "options",
-              new Object[] {
-                Map.of("driver", "raw", "node-name", pair + FORMAT, "file", file, "read-only", true)
-              }));
+      execute("blockdev-reopen", Map.of("options", List.of(format(pair, prefix + pair))));
     } catch (PlatterException e) {
-      execute("blockdev-del", Map.of("node-name", file));
+      execute("blockdev-del", Map.of("node-name", prefix + pair));
       throw e;
     }
-    execute("blockdev-del", Map.of("node-name", storage));
+    execute("blockdev-del", Map.of("node-name", old));
+  }
+
+  private static Map<String, Object> format(String pair, String file) {
+    return Map.of("driver", "raw", "node-name", pair + FORMAT, "file", file, "read-only", true);
   }
 
   private JsonNode execute(String command, Map<String, ?> arguments) {

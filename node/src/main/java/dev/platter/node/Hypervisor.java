@@ -1,6 +1,6 @@
 package dev.platter.node;
 
-import java.nio.file.Path;
+import java.util.List;
 import java.util.UUID;
 
 /** What the executor needs of libvirt. A domain is transient: when it ends, libvirt forgets it. */
@@ -12,7 +12,11 @@ public interface Hypervisor {
     GONE
   }
 
-  void start(String domainXml);
+  /**
+   * Starts a domain. Of the bases that it names as files, the served ones are read through the
+   * daemon from the guest's first instruction on.
+   */
+  void start(String domainXml, List<ServedBase> served);
 
   DomainState state(UUID uuid);
 
@@ -23,10 +27,8 @@ public interface Hypervisor {
   void destroy(UUID uuid);
 
   /**
-   * Lets a running domain read a base from its file from now on instead of from the daemon; nothing
-   * happens where it does so already, or if there is no domain.
-   *
-   * @param export the name under which the daemon serves the base
+   * Lets a running domain read a base, which is complete now, from its file; nothing happens where
+   * it does so already, or if there is no domain.
    */
-  void readFromFile(UUID uuid, String export, Path base);
+  void readFromFile(UUID uuid, ServedBase base);
 }

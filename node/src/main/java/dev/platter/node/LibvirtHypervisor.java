@@ -5,7 +5,7 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.node.libvirt.Domain;
 import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
-import java.nio.file.Path;
+import java.util.List;
 import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -37,9 +37,15 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   @Override
-  public void start(String domainXml) {
-    try (var _ = libvirt().createXml(domainXml)) {
-      // The handle is all there is to give back; the domain goes on.
+  public void start(String domainXml, List<ServedBase> served) {
+    var first = served.isEmpty() ? Libvirt.Start.RUNNING : Libvirt.Start.PAUSED;
+    try (var domain = libvirt().createXml(domainXml, first)) {
+      // Without served bases the handle is all there is to give back; the domain goes on.
+      if (!served.isEmpty()) {
+        var graph = new BlockGraph(domain::monitor);
+        served.forEach(graph::readFromDaemon);
+        domain.resume();
+      }
     } catch (LibvirtException e) {
       throw failed("start the VM", e);
     }
@@ -79,11 +85,11 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   @Override
-  public void readFromFile(UUID uuid, String export, Path base) {
+  public void readFromFile(UUID uuid, ServedBase base) {
     with(
         uuid,
         "change the VM's disk",
-        domain -> new BlockGraph(domain::monitor).replace(export, base),
+        domain -> new BlockGraph(domain::monitor).readFromFile(base),
         0);
   }
 

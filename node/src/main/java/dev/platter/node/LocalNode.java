@@ -3,9 +3,9 @@ package dev.platter.node;
 import dev.platter.image.oci.OciLayout;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.DaemonLauncher;
 import dev.platter.node.image.ImageClient;
+import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LocalImages;
 import dev.platter.registry.Credentials;
@@ -37,8 +37,7 @@ public final class LocalNode {
         : new ImageClient(layout, sources, new DaemonLauncher(layout, config.daemon()));
   }
 
-  static ImageSources.Located find(String reference, Optional<String> registry)
-      throws IOException {
+  static ImageSources.Located find(String reference, Optional<String> registry) throws IOException {
     if (reference.startsWith(LAYOUT)) {
       return inLayout(reference);
     }

@@ -20,10 +20,7 @@ import java.util.UUID;
  *     full before a VM starts
  */
 public record NodeConfig(
-    StateLayout layout,
-    Optional<String> connect,
-    Optional<String> registry,
-    List<String> daemon) {
+    StateLayout layout, Optional<String> connect, Optional<String> registry, List<String> daemon) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 

@@ -73,7 +73,8 @@ public final class NodeDaemon {
             var plan = record.get().plan();
             machine
                 .hypervisor(plan.libvirt())
-                .readFromFile(plan.uuid(), digest, layout.base(digest));
+                .readFromFile(
+                    plan.uuid(), new ServedBase(layout.base(digest), digest, layout.nbdSocket()));
           }
         } catch (PlatterException e) {
           log.accept("the VM " + key + " stays with the daemon: " + e.getMessage());

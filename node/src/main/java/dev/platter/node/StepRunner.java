@@ -11,7 +11,6 @@ import dev.platter.node.image.Images;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
-import dev.platter.plan.ServedBases;
 import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
@@ -19,8 +18,8 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -128,8 +127,7 @@ final class StepRunner {
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
     try {
-      hypervisor(vm.plan())
-          .start(ServedBases.in(vm.domainXml(layout), served(vm.plan()), layout.nbdSocket()));
+      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()));
     } catch (RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -140,12 +138,12 @@ final class StepRunner {
     }
   }
 
-  /** The bases that QEMU has to read through the daemon, and their names there. */
-  private Map<String, String> served(Plan plan) throws IOException {
-    var out = new HashMap<String, String>();
+  /** The bases that QEMU has to read through the daemon for now. */
+  private List<ServedBase> served(Plan plan) throws IOException {
+    var out = new ArrayList<ServedBase>();
     for (var digest : plan.images().values()) {
       if (!images.sealed(digest)) {
-        out.put(layout.base(digest).toString(), digest);
+        out.add(new ServedBase(layout.base(digest), digest, layout.nbdSocket()));
       }
     }
     return out;

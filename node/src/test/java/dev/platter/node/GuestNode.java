@@ -3,7 +3,11 @@ package dev.platter.node;
 import dev.platter.dialect.Manifests;
 import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;
+import dev.platter.image.raw.RawDisk;
+import dev.platter.image.seekable.SeekableLayerWriter;
 import dev.platter.lab.Console;
+import dev.platter.lab.Registry;
+import dev.platter.lab.Shell;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
@@ -15,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -31,10 +36,18 @@ final class GuestNode implements AutoCloseable {
   private final Map<String, SocketChannel> keyboards = new HashMap<>();
 
   GuestNode(Path work, String uri) {
+    this(work, uri, List.of());
+  }
+
+  /**
+   * @param daemon the command that runs the daemon; none if empty
+   */
+  GuestNode(Path work, String uri, List<String> daemon) {
     this.work = work;
     rememberAccelerator();
     this.node =
-        LocalNode.open(new NodeConfig(layout(), Optional.of(uri), Optional.empty()), Progress.NONE);
+        LocalNode.open(
+            new NodeConfig(layout(), Optional.of(uri), Optional.empty(), daemon), Progress.NONE);
   }
 
   /** Finding out that KVM does not work takes seconds, so it is done once for all nodes. */
@@ -64,6 +77,27 @@ final class GuestNode implements AutoCloseable {
     return "oci:" + layout + ":" + tag;
   }
 
+  /** Pushes a disk as an image that can be read in chunks, to a registry. */
+  String pushSeekable(Registry registry, String name, Path raw) throws IOException {
+    var layout = work.resolve("layout");
+    try (var disk = RawDisk.open(raw)) {
+      new OciLayoutWriter(layout)
+          .add(
+              name,
+              Platform.LINUX_AMD64,
+              out -> new SeekableLayerWriter(2).write(out, name, disk).layer());
+    }
+    var reference = registry.address() + "/disks/" + name + ":1";
+    Shell.run(
+        "skopeo",
+        "copy",
+        "-q",
+        "--dest-tls-verify=false",
+        "oci:" + layout + ":" + name,
+        "docker://" + reference);
+    return reference;
+  }
+
   VmStatus run(String yaml) throws IOException {
     return node.run(Manifests.read("vm.yaml", yaml).getFirst());
   }
@@ -90,8 +124,20 @@ final class GuestNode implements AutoCloseable {
       keyboard = SocketChannel.open(StandardProtocolFamily.UNIX);
       keyboard.connect(UnixDomainSocketAddress.of(vm.consoleSocket()));
       keyboards.put(vm.key().name(), keyboard);
+      var screen = keyboard;
+      Thread.ofVirtual().start(() -> discard(screen));
     }
     keyboard.write(ByteBuffer.wrap((line + "\n").getBytes(StandardCharsets.UTF_8)));
+  }
+
+  /** What nobody reads would make the guest wait; the console's log has it anyway. */
+  private static void discard(SocketChannel screen) {
+    try {
+      var buffer = ByteBuffer.allocate(4096);
+      while (screen.read(buffer.clear()) >= 0) {}
+    } catch (IOException e) {
+      // It was hung up.
+    }
   }
 
   /** Lets go of the console, which ends with the VM. */

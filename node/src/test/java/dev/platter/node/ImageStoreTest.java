@@ -98,7 +98,9 @@ class ImageStoreTest {
     var digest = node.pull(reference);
     Shell.run("rm", "-r", work.resolve("layout"));
     node.images().ensure(reference, digest, Progress.NONE);
-    assertThat(node.images().list()).extracting(status -> status.image().digest()).containsExactly(digest);
+    assertThat(node.images().list())
+        .extracting(status -> status.image().digest())
+        .containsExactly(digest);
     assertThat(node.collect()).hasSize(1);
     assertThat(layout().image(digest)).doesNotExist();
   }

@@ -14,7 +14,9 @@ import java.util.Set;
  * killed: guests wait for it meanwhile. It ends by itself when nobody needs it.
  */
 public final class DaemonLauncher {
-  /** Ended by choice, or by a polite signal: then it stays ended. Ten failures in a row are enough. */
+  /**
+   * Ended by choice, or by a polite signal: then it stays ended. Ten failures in a row are enough.
+   */
   private static final String SUPERVISOR =
       """
       failures=0

@@ -4,7 +4,6 @@ import dev.platter.block.base.Base;
 import dev.platter.block.base.ChunkCache;
 import dev.platter.block.base.KnownBases;
 import dev.platter.block.base.LayerFile;
-import dev.platter.image.BadImageException;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.seekable.LayerAnnotations;
@@ -12,22 +11,15 @@ import dev.platter.image.seekable.SeekableLayer;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 
 /** Finds the way in which the disk of an image can be read, and opens its base. */
 final class DiskOpener {
   private DiskOpener() {}
 
   /**
-   * @param onBad to be completed with whoever wants to know of a chunk that is bad for good
+   * @param badNews is told of a chunk that is bad for good
    */
-  record Opened(
-      Base base,
-      LayerFile file,
-      String name,
-      String format,
-      CompletableFuture<Consumer<BadImageException>> onBad)
+  record Opened(Base base, LayerFile file, String name, String format, BadNews badNews)
       implements Closeable {
     @Override
     public void close() throws IOException {
@@ -47,19 +39,15 @@ final class DiskOpener {
       toc = in.readAllBytes();
     }
     var file = SeekableLayer.open(toc, position, LayerAnnotations.tocDigest(layer).orElseThrow());
-    var onBad = new CompletableFuture<Consumer<BadImageException>>();
+    var badNews = new BadNews();
     var layerFile =
         LayerFile.open(
-            directory,
-            new LayerFile.Origin(source, layer, null, file),
-            cache,
-            known,
-            why -> onBad.thenAccept(consumer -> consumer.accept(why)));
+            directory, new LayerFile.Origin(source, layer, null, file), cache, known, badNews);
     var prefix = LayerAnnotations.bootPrefix(layer);
     if (prefix.isPresent() && prefix.getAsLong() > 0) {
       layerFile.prefetch(0, prefix.getAsLong());
     }
     var base = Base.open(directory, layerFile);
-    return new Opened(base, layerFile, file.name(), "qcow2", onBad);
+    return new Opened(base, layerFile, file.name(), "qcow2", badNews);
   }
 }

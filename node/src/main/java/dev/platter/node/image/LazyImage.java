@@ -61,7 +61,7 @@ final class LazyImage implements AutoCloseable {
                   0,
                   Instant.now().toString());
       var image = new LazyImage(store, disk, record);
-      disk.onBad().complete(image::quarantine);
+      disk.badNews().tell(image::quarantine);
       if (before == null) {
         store.publish(record);
         Durable.syncDirectory(Durable.parent(store.directory(digest)));
@@ -219,7 +219,7 @@ final class LazyImage implements AutoCloseable {
             : record;
     var trace = disk.base().trace();
     return new ImageStatus(
-        live, present(), status.lastError(), map(), trace == null ? 0 : trace.blocks().length);
+        live, present(), status.lastError(), map(), trace == null ? 0 : trace.blocks().size());
   }
 
   private String map() {

@@ -33,8 +33,7 @@ sealed interface Message {
   /** A manifest of 4 MiB fits, written as base64. */
   int LONGEST = 8 << 20;
 
-  ObjectMapper JSON =
-      new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+  ObjectMapper JSON = new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
 
   /**
    * @param manifest the bytes with that digest, if the sender has them: it saves a round trip

@@ -20,7 +20,8 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The functions of libvirt.so.0, and one of libvirt-qemu.so.0, that Platter calls, through the foreign function API.
+ * The functions of libvirt.so.0, and one of libvirt-qemu.so.0, that Platter calls, through the
+ * foreign function API.
  *
  * <p>libvirt keeps the last error in thread-local storage, so a call and the question what went
  * wrong must come from one operating system thread. {@link #call} makes sure of that: on a platform

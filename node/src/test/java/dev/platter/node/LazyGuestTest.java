@@ -1,0 +1,166 @@
+package dev.platter.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.platter.lab.MarkerGuest;
+import dev.platter.lab.Registry;
+import dev.platter.lab.Shell;
+import dev.platter.node.image.ImageRecord;
+import dev.platter.node.libvirt.PrivateLibvirtExtension;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A VM that runs before its image is here: what the guest sees while daemon and registry fail. */
+class LazyGuestTest {
+  @RegisterExtension static final PrivateLibvirtExtension LIBVIRT = new PrivateLibvirtExtension();
+
+  private static final Duration LIMIT = Duration.ofMinutes(3);
+
+  @TempDir Path work;
+  private Registry registry;
+  private Path data;
+  private GuestNode guest;
+
+  @BeforeEach
+  void open() {
+    registry = Registry.start();
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    if (guest != null) {
+      guest.close();
+    }
+    registry.close();
+    for (var daemon : daemons()) {
+      daemon.destroy();
+      daemon.onExit().get();
+    }
+  }
+
+  private void node(Duration quiet) {
+    guest = new GuestNode(work, LIBVIRT.uri(), TestDaemon.command(work, LIBVIRT.uri(), quiet));
+  }
+
+  /** A VM with a root disk and, as a second disk, an image that only it reads. */
+  private VmStatus run() throws IOException {
+    data = work.resolve("data.raw");
+    Shell.run("sh", "-c", "head -c 50331648 /dev/urandom > " + data);
+    return guest.run(
+        """
+        kind: VM
+        metadata: {name: lazy}
+        spec:
+          domain:
+            memory: {guest: 128Mi}
+            devices:
+              disks:
+              - {name: root, source: {image: "%s"}, size: 1Gi, keep: true, target: {bus: virtio}}
+              - {name: data, source: {image: "%s"}, access-mode: read-shared, copy: {mode: none}, target: {bus: virtio}}
+        """
+            .formatted(
+                guest.pushSeekable(registry, "marker", MarkerGuest.raw()),
+                guest.pushSeekable(registry, "data", data)));
+  }
+
+  /** The daemons of this test, without the shells around them. */
+  private List<ProcessHandle> daemons() {
+    return ProcessHandle.allProcesses()
+        .filter(
+            process ->
+                process.info().arguments().stream()
+                    .flatMap(java.util.Arrays::stream)
+                    .anyMatch(work.toString()::equals))
+        .filter(process -> process.info().command().orElse("").endsWith("java"))
+        .toList();
+  }
+
+  private Set<ImageRecord.State> states() throws IOException {
+    return guest.node().images().list().stream()
+        .map(status -> status.image().state())
+        .collect(Collectors.toSet());
+  }
+
+  private List<String> bases() throws IOException {
+    return guest.node().images().list().stream()
+        .map(status -> guest.layout().base(status.image().digest()).toString())
+        .toList();
+  }
+
+  private void await(String what, Condition condition) throws Exception {
+    var end = System.nanoTime() + LIMIT.toNanos();
+    while (!condition.holds()) {
+      assertThat(System.nanoTime()).as(what).isLessThan(end);
+      Thread.sleep(50);
+    }
+  }
+
+  private interface Condition {
+    boolean holds() throws Exception;
+  }
+
+  private static String sha256(Path file) {
+    return Shell.run("sha256sum", file).substring(0, 64);
+  }
+
+  @Test
+  void aGuestBootsLazilySurvivesTheDaemonsDeathAndEndsOnThePlainFile() throws Exception {
+    node(Duration.ofSeconds(2));
+    var vm = run();
+    assertThat(states()).containsOnly(ImageRecord.State.LAZY);
+    var console = guest.console(vm);
+    console.await("^@@READY", GuestNode.BOOT);
+    var before = daemons();
+    assertThat(before).hasSize(1);
+    before.getFirst().destroyForcibly();
+    guest.type(vm, "sha256sum $(disk data); dmesg | grep -i -c 'i/o error'");
+    assertThat(console.await("[0-9a-f]{64}  /dev", LIMIT)).contains(sha256(data));
+    console.await("^0$", LIMIT);
+    await("sealed", () -> states().equals(Set.of(ImageRecord.State.SEALED)));
+    await("QEMU has both files open", () -> openFiles(vm).containsAll(bases()));
+    for (var daemon : daemons()) {
+      daemon.destroyForcibly();
+    }
+    registry.close();
+    guest.type(vm, "echo 3 > /proc/sys/vm/drop_caches; sha256sum $(disk data) | sed s/^/again:/");
+    assertThat(console.await("again:[0-9a-f]{64}", LIMIT)).contains("again:" + sha256(data));
+  }
+
+  /** What QEMU has open, as the kernel says. */
+  private static List<String> openFiles(VmStatus vm) throws IOException {
+    var qemu = qemu(vm).orElseThrow();
+    try (var descriptors = Files.list(Path.of("/proc", Long.toString(qemu), "fd"))) {
+      return descriptors.map(LazyGuestTest::target).toList();
+    }
+  }
+
+  private static String target(Path link) {
+    try {
+      return Files.readSymbolicLink(link).toString();
+    } catch (IOException e) {
+      return "";
+    }
+  }
+
+  private static Optional<Long> qemu(VmStatus vm) {
+    return ProcessHandle.allProcesses()
+        .filter(
+            process ->
+                process.info().arguments().stream()
+                    .flatMap(java.util.Arrays::stream)
+                    .anyMatch(vm.plan().uuid().toString()::equals))
+        .map(ProcessHandle::pid)
+        .findFirst();
+  }
+}
