@@ -25,9 +25,9 @@ public final class Registry implements AutoCloseable {
           "\\[[^]]+] \"(?<method>[A-Z]+) (?<path>\\S+) \\S+\" (?<status>\\d+) (?<bytes>\\d+)");
 
   private final Path directory;
-  private final Process process;
   private final Console log;
   private final String address;
+  private Process process;
 
   private Registry(Path directory, Process process, Console log, String address) {
     this.directory = directory;
@@ -44,14 +44,8 @@ public final class Registry implements AutoCloseable {
   public static Registry start() {
     try {
       Path directory = Files.createTempDirectory("registry");
-      Path config = Files.writeString(directory.resolve("config.yml"), config(directory));
-      Path out = directory.resolve("log");
-      Process process =
-          new ProcessBuilder("docker-registry", "serve", config.toString())
-              .redirectErrorStream(true)
-              .redirectOutput(out.toFile())
-              .start();
-      Console log = Console.at(out, process::isAlive);
+      Process process = run(directory, "127.0.0.1:0");
+      Console log = Console.at(directory.resolve("log"), process::isAlive);
       try {
         // The kernel chooses the port, so no other process can take it first.
         Matcher line = LISTENING.matcher(log.await(LISTENING.pattern(), START));
@@ -68,16 +62,43 @@ public final class Registry implements AutoCloseable {
     }
   }
 
-  private static String config(Path directory) {
+  private static Process run(Path directory, String address) throws IOException {
+    Path config = Files.writeString(directory.resolve("config.yml"), config(directory, address));
+    return new ProcessBuilder("docker-registry", "serve", config.toString())
+        .redirectErrorStream(true)
+        .redirectOutput(ProcessBuilder.Redirect.appendTo(directory.resolve("log").toFile()))
+        .start();
+  }
+
+  /** Ends it; what was pushed stays. Its address answers to nobody until {@link #goOn}. */
+  public void goAway() {
+    process.destroyForcibly();
+    try {
+      process.waitFor();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Starts it again at the same address. */
+  public void goOn() {
+    try {
+      process = run(directory, address);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String config(Path directory, String address) {
     return """
     version: 0.1
     log: {level: info, accesslog: {disabled: false}}
     storage:
       filesystem: {rootdirectory: "%s"}
       delete: {enabled: true}
-    http: {addr: "127.0.0.1:0", secret: lab}
+    http: {addr: "%s", secret: lab}
     """
-        .formatted(directory.resolve("data"));
+        .formatted(directory.resolve("data"), address);
   }
 
   /** Host and port. */
@@ -106,9 +127,8 @@ public final class Registry implements AutoCloseable {
   /** Ends it and forgets what was pushed. */
   @Override
   public void close() {
-    process.destroyForcibly();
+    goAway();
     try {
-      process.waitFor();
       try (Stream<Path> files = Files.walk(directory)) {
         for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
           Files.delete(file);
@@ -116,8 +136,6 @@ public final class Registry implements AutoCloseable {
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 }

@@ -132,9 +132,27 @@ class LazyGuestTest {
     for (var daemon : daemons()) {
       daemon.destroyForcibly();
     }
-    registry.close();
+    registry.goAway();
     guest.type(vm, "echo 3 > /proc/sys/vm/drop_caches; sha256sum $(disk data) | sed s/^/again:/");
     assertThat(console.await("again:[0-9a-f]{64}", LIMIT)).contains("again:" + sha256(data));
+  }
+
+  @Test
+  void aGuestWaitsWhileTheRegistryIsAwayAndGoesOnWhenItIsBack() throws Exception {
+    node(Duration.ofMinutes(5));
+    var vm = run();
+    var console = guest.console(vm);
+    console.await("^@@READY", GuestNode.BOOT);
+    registry.goAway();
+    guest.type(vm, "sha256sum $(disk data); dmesg | grep -i -c 'i/o error'");
+    console.await("sha256sum", LIMIT);
+    await(
+        "the trouble shows",
+        () -> guest.node().images().list().stream().anyMatch(image -> image.error() != null));
+    assertThat(console.lines()).noneMatch(line -> line.contains("  /dev/"));
+    registry.goOn();
+    assertThat(console.await("[0-9a-f]{64}  /dev", LIMIT)).contains(sha256(data));
+    console.await("^0$", LIMIT);
   }
 
   /** What QEMU has open, as the kernel says. */

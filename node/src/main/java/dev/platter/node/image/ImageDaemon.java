@@ -50,7 +50,7 @@ public final class ImageDaemon implements AutoCloseable {
   private final ImageStore store;
   private final NbdServer nbd = new NbdServer();
   private final ControlServer control;
-  private final Map<String, ServedImage> images = new HashMap<>();
+  private final ServedImages images;
   private final Map<String, FileDevice> files = new HashMap<>();
 
   private ImageDaemon(
@@ -65,6 +65,7 @@ public final class ImageDaemon implements AutoCloseable {
     this.sealed = sealed;
     this.mutex = mutex;
     this.store = store;
+    this.images = new ServedImages(store, nbd, this::ended);
     for (var image : store.records().list()) {
       reopen(image);
     }
@@ -100,7 +101,7 @@ public final class ImageDaemon implements AutoCloseable {
     switch (image.state()) {
       case LAZY -> {
         if (store.isUsed(image.digest())) {
-          serve(image.reference(), image.digest(), null);
+          images.reopen(image);
         }
       }
       case SEALED -> {
@@ -117,15 +118,12 @@ public final class ImageDaemon implements AutoCloseable {
     var idleSince = System.nanoTime();
     while (true) {
       Thread.sleep(TICK);
-      List<ServedImage> now;
-      synchronized (this) {
-        now = List.copyOf(images.values());
-      }
+      var now = images.open();
       now.forEach(image -> image.hydrateIfQuiet(options));
       var busy =
           control.connections() > 0
               || nbd.connections() > 0
-              || now.stream().anyMatch(image -> !image.image().ended());
+              || now.stream().anyMatch(image -> image.image().working());
       if (busy) {
         idleSince = System.nanoTime();
       } else if (!options.idle().isZero()
@@ -139,13 +137,13 @@ public final class ImageDaemon implements AutoCloseable {
     return switch (request) {
       case Message.Ensure ensure -> {
         if (!store.records().sealed(ensure.digest())) {
-          serve(ensure.reference(), ensure.digest(), ensure.manifest());
+          images.serve(ensure.reference(), ensure.digest(), ensure.manifest());
         }
         yield new Message.Done(List.of());
       }
       case Message.Complete complete -> {
         if (!store.records().sealed(complete.digest())) {
-          serve(complete.reference(), complete.digest(), null).image().complete(progress);
+          images.serve(complete.reference(), complete.digest(), null).image().complete(progress);
         }
         yield new Message.Done(List.of());
       }
@@ -154,21 +152,6 @@ public final class ImageDaemon implements AutoCloseable {
       case Message.Bytes _, Message.Done _, Message.Failed _ ->
           throw new IOException("not a request: " + request);
     };
-  }
-
-  /** One at a time: beginning an image is a few requests, and two must not begin the same. */
-  private synchronized ServedImage serve(
-      String reference, String digest, byte @org.jspecify.annotations.Nullable [] manifest)
-      throws IOException {
-    var there = images.get(digest);
-    if (there != null) {
-      return there;
-    }
-    var image = new ServedImage(store.open(reference, digest, manifest));
-    image.image().whenEnded(this::ended);
-    images.put(digest, image);
-    nbd.add(digest, image);
-    return image;
   }
 
   private void ended(ImageRecord record) {
@@ -180,11 +163,11 @@ public final class ImageDaemon implements AutoCloseable {
     }
   }
 
-  private synchronized List<ImageStatus> look() throws IOException {
+  private List<ImageStatus> look() throws IOException {
     var out = new ArrayList<ImageStatus>();
     for (var record : store.records().list()) {
-      var served = images.get(record.digest());
-      out.add(served == null ? ImageStatus.of(layout, record) : served.image().status());
+      var served = images.find(record.digest());
+      out.add(served.isEmpty() ? ImageStatus.of(layout, record) : served.get().image().status());
     }
     return out;
   }
@@ -196,11 +179,7 @@ public final class ImageDaemon implements AutoCloseable {
 
   private boolean letGo(ImageRecord record) {
     try {
-      var served = images.remove(record.digest());
-      if (served != null) {
-        nbd.remove(record.digest());
-        served.image().close();
-      }
+      images.remove(record.digest());
       var file = files.remove(record.digest());
       if (file != null) {
         nbd.remove(record.digest());
@@ -217,9 +196,7 @@ public final class ImageDaemon implements AutoCloseable {
     control.close();
     nbd.close();
     synchronized (this) {
-      for (var image : images.values()) {
-        image.image().close();
-      }
+      images.close();
       for (var file : files.values()) {
         file.close();
       }

@@ -26,11 +26,13 @@ final class LazyImage implements AutoCloseable {
 
   private final ImageStore store;
   private final DiskOpener.Opened disk;
-  private final CompletableFuture<ImageRecord> end = new CompletableFuture<>();
   private volatile ImageRecord record;
   private volatile Consumer<ImageRecord> listener = _ -> {};
-  private @Nullable Hydrator hydrator;
-  private boolean begun;
+  private volatile @Nullable String trouble;
+  private @Nullable Attempt attempt;
+
+  /** One try to complete the base; the next follows if it was cut short. */
+  private record Attempt(Hydrator hydrator, CompletableFuture<ImageRecord> end) {}
 
   private LazyImage(ImageStore store, DiskOpener.Opened disk, ImageRecord record) {
     this.store = store;
@@ -91,40 +93,45 @@ final class LazyImage implements AutoCloseable {
     listener = consumer;
   }
 
+  /** Whether somebody has to stay for it. */
+  synchronized boolean working() {
+    return attempt != null && !attempt.end.isDone();
+  }
+
   boolean ended() {
-    return end.isDone();
+    return record.state() != ImageRecord.State.LAZY;
   }
 
   /**
-   * Completes the base in the background, if that has not begun.
+   * Completes the base in the background, if nobody does already.
    *
    * @param bytesPerSecond to fetch at most; 0 for no limit
    */
-  synchronized void hydrate(long bytesPerSecond) {
-    if (begun) {
-      return;
+  synchronized CompletableFuture<ImageRecord> hydrate(long bytesPerSecond) {
+    if (attempt != null && (ended() || !attempt.end.isDone())) {
+      return attempt.end;
     }
-    begun = true;
-    hydrator = new Hydrator(disk.base(), bytesPerSecond);
-    var work = hydrator;
-    Thread.ofPlatform().name("hydrate").daemon().start(() -> complete(work));
+    var now = new Attempt(new Hydrator(disk.base(), bytesPerSecond), new CompletableFuture<>());
+    attempt = now;
+    Thread.ofPlatform().name("hydrate").daemon().start(() -> run(now));
+    return now.end;
   }
 
-  synchronized boolean hydrating() {
-    return begun;
-  }
-
-  private void complete(Hydrator work) {
+  private void run(Attempt now) {
     try {
-      if (work.run()) {
+      if (now.hydrator.run()) {
         seal();
+        now.end.complete(record);
+        listener.accept(record);
       } else {
-        end.completeExceptionally(new IOException("stopped"));
+        now.end.completeExceptionally(new IOException("stopped"));
       }
     } catch (BadImageException e) {
       quarantine(e);
+      now.end.completeExceptionally(e);
     } catch (IOException | RuntimeException e) {
-      end.completeExceptionally(e);
+      trouble = String.valueOf(e.getMessage());
+      now.end.completeExceptionally(e);
     }
   }
 
@@ -143,13 +150,11 @@ final class LazyImage implements AutoCloseable {
     files.removeWork();
     store.known().remove(directory);
     store.donate(record.digest());
-    end.complete(record);
-    listener.accept(record);
   }
 
   /** Nothing of it is served any more; the record stays and says why. */
-  private void quarantine(BadImageException why) {
-    if (end.isDone()) {
+  private synchronized void quarantine(BadImageException why) {
+    if (ended()) {
       return;
     }
     try {
@@ -165,13 +170,12 @@ final class LazyImage implements AutoCloseable {
     } catch (IOException e) {
       why.addSuppressed(e);
     }
-    end.completeExceptionally(why);
     listener.accept(record);
   }
 
   /** Completes the base and waits for it. */
   void complete(Images.BytesDone progress) {
-    hydrate(0);
+    var end = hydrate(0);
     while (true) {
       try {
         end.get(TELL_MILLIS, TimeUnit.MILLISECONDS);
@@ -219,7 +223,15 @@ final class LazyImage implements AutoCloseable {
             : record;
     var trace = disk.base().trace();
     return new ImageStatus(
-        live, present(), status.lastError(), map(), trace == null ? 0 : trace.blocks().size());
+        live,
+        present(),
+        error(status.lastError()),
+        map(),
+        trace == null ? 0 : trace.blocks().size());
+  }
+
+  private @Nullable String error(@Nullable String last) {
+    return record.why() != null ? record.why() : last != null ? last : trouble;
   }
 
   private String map() {
@@ -245,8 +257,8 @@ final class LazyImage implements AutoCloseable {
   @Override
   public void close() throws IOException {
     synchronized (this) {
-      if (hydrator != null) {
-        hydrator.close();
+      if (attempt != null) {
+        attempt.hydrator.close();
       }
     }
     store.known().remove(store.directory(record.digest()));

@@ -5,6 +5,7 @@ import dev.platter.block.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -12,11 +13,15 @@ import java.util.List;
  * line is its alone, and the rest of the image is fetched after that.
  */
 final class ServedImage implements BlockDevice {
+  /** A full disk does not get emptier by trying again at once. */
+  private static final Duration BETWEEN_TRIES = Duration.ofSeconds(10);
+
   private final LazyImage image;
   private final BlockDevice base;
   private final long begun = System.nanoTime();
   private volatile long lastRead = System.nanoTime();
   private volatile boolean read;
+  private long lastTry = Long.MIN_VALUE;
 
   ServedImage(LazyImage image) {
     this.image = image;
@@ -29,10 +34,15 @@ final class ServedImage implements BlockDevice {
 
   /** An image that no guest ever reads is not waited for longer than one that is read. */
   void hydrateIfQuiet(ImageDaemon.Options options) {
+    if (image.ended() || image.working()) {
+      return;
+    }
     var now = System.nanoTime();
     var quiet = read && now - lastRead > options.quiet().toNanos();
-    if (quiet || now - begun > options.patience().toNanos()) {
-      image.hydrate(options.bytesPerSecond());
+    var tried = lastTry != Long.MIN_VALUE && now - lastTry < BETWEEN_TRIES.toNanos();
+    if (!tried && (quiet || now - begun > options.patience().toNanos())) {
+      lastTry = now;
+      var _ = image.hydrate(options.bytesPerSecond());
     }
   }
 

@@ -1,0 +1,152 @@
+package dev.platter.node.image;
+
+import dev.platter.block.nbd.NbdServer;
+import dev.platter.model.PlatterException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The images that are open, each an export under its digest. Whoever asks for one that somebody is
+ * opening waits for the same; others do not wait for it.
+ */
+final class ServedImages implements AutoCloseable {
+  private static final long AGAIN_MILLIS = 5_000;
+
+  private final ImageStore store;
+  private final NbdServer nbd;
+  private final Consumer<ImageRecord> ended;
+  private final Map<String, CompletableFuture<ServedImage>> images = new HashMap<>();
+  private boolean closed;
+
+  /**
+   * @param ended is told of an image that was sealed or put in quarantine
+   */
+  ServedImages(ImageStore store, NbdServer nbd, Consumer<ImageRecord> ended) {
+    this.store = store;
+    this.nbd = nbd;
+    this.ended = ended;
+  }
+
+  ServedImage serve(String reference, String digest, byte @Nullable [] manifest)
+      throws IOException {
+    CompletableFuture<ServedImage> image;
+    synchronized (this) {
+      if (closed) {
+        throw new IOException("the daemon is ending");
+      }
+      image = images.get(digest);
+      if (image != null) {
+        return await(image);
+      }
+      image = new CompletableFuture<>();
+      images.put(digest, image);
+    }
+    try {
+      var opened = store.open(reference, digest, manifest);
+      opened.whenEnded(ended);
+      var served = new ServedImage(opened);
+      nbd.add(digest, served);
+      image.complete(served);
+      return served;
+    } catch (IOException | RuntimeException | Error e) {
+      synchronized (this) {
+        images.remove(digest);
+      }
+      image.completeExceptionally(e);
+      throw e;
+    }
+  }
+
+  private static ServedImage await(CompletableFuture<ServedImage> image) throws IOException {
+    try {
+      return image.join();
+    } catch (CompletionException e) {
+      switch (e.getCause()) {
+        case IOException cause -> throw new IOException(cause.getMessage(), cause);
+        case PlatterException cause -> throw cause;
+        case null, default -> throw e;
+      }
+    }
+  }
+
+  /**
+   * Opens an image that guests had before the daemon was ended: they wait for it, so it is tried
+   * until it works. The others do not wait for one whose registry is away.
+   */
+  void reopen(ImageRecord image) {
+    Thread.ofPlatform()
+        .name("reopen")
+        .daemon()
+        .start(
+            () -> {
+              while (!isClosed()) {
+                try {
+                  serve(image.reference(), image.digest(), null);
+                  return;
+                } catch (IOException | PlatterException e) {
+                  System.err.println(
+                      "cannot serve " + image.reference() + " yet: " + e.getMessage());
+                  pause();
+                }
+              }
+            });
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(AGAIN_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private synchronized boolean isClosed() {
+    return closed;
+  }
+
+  synchronized Optional<ServedImage> find(String digest) {
+    var image = images.get(digest);
+    return image == null || !image.isDone() || image.isCompletedExceptionally()
+        ? Optional.empty()
+        : Optional.of(image.join());
+  }
+
+  synchronized List<ServedImage> open() {
+    var out = new ArrayList<ServedImage>();
+    List.copyOf(images.keySet()).forEach(digest -> find(digest).ifPresent(out::add));
+    return out;
+  }
+
+  void remove(String digest) throws IOException {
+    Optional<ServedImage> gone;
+    synchronized (this) {
+      gone = find(digest);
+      images.remove(digest);
+    }
+    if (gone.isPresent()) {
+      nbd.remove(digest);
+      gone.get().image().close();
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    List<ServedImage> all;
+    synchronized (this) {
+      closed = true;
+      all = open();
+      images.clear();
+    }
+    for (var image : all) {
+      image.image().close();
+    }
+  }
+}
