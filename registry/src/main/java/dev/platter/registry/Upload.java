@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpResponse;
+import java.nio.channels.ClosedChannelException;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
@@ -128,10 +129,10 @@ final class Upload {
 
   /** Keeps what may be continued, cancels what may not. */
   private void leave(IOException e) throws IOException {
-    boolean worthIt =
-        unreadable.get() == null
-            && !(e instanceof RegistryException refused && refused.kind() == PROTOCOL);
-    if (notes.areKept() && worthIt) {
+    // An interrupt closes the file that is read just then; that says nothing against the file.
+    boolean cut = Thread.currentThread().isInterrupted() || e instanceof ClosedChannelException;
+    boolean refused = e instanceof RegistryException answer && answer.kind() == PROTOCOL;
+    if (notes.areKept() && !refused && (cut || unreadable.get() == null)) {
       notes.put(endpoint.uri(""), blob.digest(), upload);
     } else {
       drop();

@@ -76,7 +76,7 @@ public final class UploadNotes {
       removeOld(directory);
       Path temporary = Files.createTempFile(directory, ".note-", ".tmp"); // rw-------
       Files.writeString(temporary, upload.toString());
-      Files.move(temporary, file(directory, repository, blob), StandardCopyOption.REPLACE_EXISTING);
+      Files.move(temporary, file(directory, repository, blob), StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
       // Then the upload cannot be continued by others.
     }

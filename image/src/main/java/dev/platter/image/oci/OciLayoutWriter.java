@@ -61,14 +61,19 @@ public final class OciLayoutWriter {
     return image.manifestDescriptor();
   }
 
-  /** Adds an image with one layer to those that the tag names for other platforms. */
+  /**
+   * Adds an image with one layer to those that the tag names for other platforms.
+   *
+   * @return the index that the tag names now
+   */
   public Descriptor append(String tag, Platform platform, Layer.Content content)
       throws IOException {
     NewImage image = addUntagged(platform, content);
     var layout = new OciLayout(directory);
     byte[] index = PlatformIndex.append(layout.tagged(tag), image, layout::document);
-    tag(tag, addDocument(MediaTypes.OCI_INDEX, index));
-    return image.manifestDescriptor();
+    Descriptor all = addDocument(MediaTypes.OCI_INDEX, index);
+    tag(tag, all);
+    return all;
   }
 
   private NewImage addUntagged(Platform platform, Layer.Content content) throws IOException {
