@@ -1,5 +1,7 @@
 package dev.platter.registry;
 
+import static dev.platter.registry.FakeRegistry.bytes;
+import static dev.platter.registry.FakeRegistry.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.image.oci.Descriptor;
@@ -8,11 +10,13 @@ import dev.platter.image.oci.Layer;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.NewImage;
 import dev.platter.image.oci.Platform;
+import dev.platter.image.oci.PlatformIndex;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -105,6 +109,38 @@ class SharedTagTest {
     assertThat(layerFor("arm64")).isEqualTo(layers(newArm));
     assertThat(layerFor("amd64")).isEqualTo(layers(amd));
     assertThat(raw()).doesNotContain(arm.manifestDescriptor().digest().toString());
+  }
+
+  /** What another machine does between our look at the tag and our write. */
+  @Test
+  void anImageThatAnotherMachineOverwroteIsAddedAgain() throws IOException {
+    NewImage arm = pushBlobs("linux/arm64", "arm");
+    byte[] others = PlatformIndex.append(null, pushBlobs("linux/amd64", "amd"), _ -> new byte[0]);
+    byte[] both = PlatformIndex.append(others, arm, _ -> new byte[0]);
+    var puts = new AtomicInteger();
+    try (var fake = new FakeRegistry()) {
+      for (byte[] document : new byte[][] {arm.manifest(), both}) {
+        String path = "/v2/vm/manifests/" + Digest.of(document);
+        fake.on(path, e -> status(e.getRequestMethod().equals("PUT") ? 201 : 200).to(e));
+      }
+      fake.on(
+          "/v2/vm/manifests/v1",
+          exchange -> {
+            if (exchange.getRequestMethod().equals("PUT")) {
+              assertThat(exchange.getRequestBody().readAllBytes()).isEqualTo(both);
+              puts.incrementAndGet();
+              status(201).to(exchange);
+            } else {
+              bytes(puts.get() < 2 ? others : both).to(exchange);
+            }
+          });
+      Descriptor index =
+          FakeRegistry.eager(RegistrySettings.defaults(), Credentials.none())
+              .push(fake.image())
+              .append(arm, "v1");
+      assertThat(index.digest()).isEqualTo(Digest.of(both));
+      assertThat(puts).hasValue(2);
+    }
   }
 
   @Test
