@@ -30,15 +30,17 @@ need() {
 
 missing_packages() {
   local -A have=()
-  local package status
-  while read -r package status; do
-    [[ $status != installed ]] || have[$package]=1
-  done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null)
+  local package status names
+  # What another package provides is there too: Docker's containerd.io is a containerd.
+  while read -r status names; do
+    [[ $status == installed ]] || continue
+    for package in ${names//,/ }; do have[$package]=1; done
+  done < <(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' 2>/dev/null)
   for package; do [[ ${have[$package]:-} ]] || printf '%s\n' "$package"; done
 }
 
 install_packages() {
-  local command=(apt-get install -y --no-install-recommends "$@") log
+  local command=(apt-get install -y --no-install-recommends --no-remove "$@") log
   if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
     printf 'Install them (these are the names in Debian), for example with:\n  sudo %s\n' "${command[*]}" >&2
     exit 6

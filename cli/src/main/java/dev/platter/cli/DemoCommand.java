@@ -1,8 +1,8 @@
 package dev.platter.cli;
 
 import dev.platter.dialect.Manifests;
-import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;
+import dev.platter.image.seekable.SeekableLayerWriter;
 import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -46,8 +46,7 @@ final class DemoCommand extends NodeCommand {
       say("1. Build a small guest from Debian's kernel and busybox (cached)");
       var guest = buildGuest(home);
       say("2. Push its disk as a container image: oci:" + work.resolve("layout") + ":demo");
-      new OciLayoutWriter(work.resolve("layout"))
-          .add("demo", Platform.LINUX_AMD64, "demo.qcow2", guest);
+      push(guest, work.resolve("layout"));
       removeLeftOver(opened);
       say("3. Run a VM from it, with a root disk that is kept");
       var vm = opened.run(Manifests.read(VM + ".yaml", manifest(work)).getFirst());
@@ -101,6 +100,14 @@ final class DemoCommand extends NodeCommand {
           Code.UNAVAILABLE, "the guest could not be built", "Its own message is above.");
     }
     return directory.resolve("marker.qcow2");
+  }
+
+  private static void push(Path guest, Path layout) throws IOException {
+    try (var disk = DiskFile.open(guest, DiskFile.Format.QCOW2)) {
+      var writer = new SeekableLayerWriter(Runtime.getRuntime().availableProcessors());
+      new PushTarget.Layout(layout, "demo")
+          .push(out -> writer.write(out, "disk", disk.disk()), Platform.LINUX_AMD64, false);
+    }
   }
 
   private String manifest(Path work) {

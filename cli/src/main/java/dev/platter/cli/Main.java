@@ -44,6 +44,7 @@ import picocli.CommandLine.Command;
       InspectCommand.class,
       ImagesCommand.class,
       PullCommand.class,
+      PushCommand.class,
       GcCommand.class,
       DaemonCommand.class,
       DoctorCommand.class,

@@ -70,11 +70,17 @@ final class ShowProgress implements Progress {
     barOpen = true;
   }
 
-  private synchronized void line(String text) {
+  /** Takes the bar away. */
+  synchronized void clear() {
     if (barOpen) {
       err.print("\r\u001b[K");
+      err.flush();
       barOpen = false;
     }
+  }
+
+  private synchronized void line(String text) {
+    clear();
     err.println(text);
     err.flush();
   }

@@ -1,24 +1,17 @@
 package dev.platter.node;
 
 import dev.platter.image.oci.OciLayout;
-import dev.platter.model.PlatterException;
-import dev.platter.model.PlatterException.Code;
 import dev.platter.node.image.DaemonLauncher;
 import dev.platter.node.image.ImageClient;
 import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LocalImages;
-import dev.platter.registry.Credentials;
-import dev.platter.registry.Reference;
-import dev.platter.registry.RegistryClient;
+import dev.platter.registry.Registries;
 import java.io.IOException;
-import java.nio.file.Path;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Puts a node together from the parts of this machine. */
 public final class LocalNode {
-  private static final String LAYOUT = "oci:";
-
   private LocalNode() {}
 
   public static Node open(NodeConfig config, Progress progress) {
@@ -31,50 +24,32 @@ public final class LocalNode {
 
   private static Images images(NodeConfig config) {
     var layout = config.layout();
-    ImageSources sources = reference -> find(reference, config.registry());
     return config.daemon().isEmpty()
-        ? new LocalImages(layout, sources, () -> VmRecord.digests(layout))
-        : new ImageClient(layout, sources, new DaemonLauncher(layout, config.daemon()));
+        ? new LocalImages(layout, sources(config), () -> VmRecord.digests(layout))
+        : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 
-  static ImageSources.Located find(String reference, Optional<String> registry) throws IOException {
-    if (reference.startsWith(LAYOUT)) {
-      return inLayout(reference);
-    }
-    var parsed = reference(registry.map(host -> qualified(reference, host)).orElse(reference));
-    var client = new RegistryClient(parsed, Credentials.fromEnvironment(System.getenv()));
-    return new ImageSources.Located(client, parsed.tagOrDigest());
+  static ImageSources sources(NodeConfig config) {
+    var registries = new SharedRegistries();
+    return reference ->
+        switch (ImageName.parse(reference, config.registry())) {
+          case ImageName.InLayout image ->
+              new ImageSources.Located(new OciLayout(image.directory()), image.tag());
+          case ImageName.InRegistry image ->
+              new ImageSources.Located(
+                  registries.get().client(image.reference()), image.reference().tagOrDigest());
+        };
   }
 
-  /** {@code oci:DIRECTORY:TAG}; the directory may have colons, the tag has none. */
-  private static ImageSources.Located inLayout(String reference) {
-    var colon = reference.lastIndexOf(':');
-    if (colon < LAYOUT.length()) {
-      throw PlatterException.of(
-          Code.INVALID, "'" + reference + "' names no tag", "Write oci:DIRECTORY:TAG.");
-    }
-    var directory = Path.of(reference.substring(LAYOUT.length(), colon));
-    return new ImageSources.Located(new OciLayout(directory), reference.substring(colon + 1));
-  }
+  /** One for all images, since limits on connections are its; read when the first image is. */
+  private static final class SharedRegistries {
+    private @Nullable Registries registries;
 
-  /** Docker's rule: the first part is a host if it has a dot or a colon, or is localhost. */
-  private static String qualified(String reference, String host) {
-    var slash = reference.indexOf('/');
-    var first = slash < 0 ? "" : reference.substring(0, slash);
-    return first.contains(".") || first.contains(":") || first.equals("localhost")
-        ? reference
-        : host + "/" + reference;
-  }
-
-  private static Reference reference(String text) {
-    try {
-      return Reference.parse(text);
-    } catch (IllegalArgumentException e) {
-      throw PlatterException.of(
-          Code.INVALID,
-          "'" + text + "' is not an image reference: " + e.getMessage(),
-          "Write [HOST/]NAME[:TAG][@DIGEST], or oci:DIRECTORY:TAG.",
-          e);
+    synchronized Registries get() throws IOException {
+      if (registries == null) {
+        registries = Registries.fromEnvironment(System.getenv());
+      }
+      return registries;
     }
   }
 }

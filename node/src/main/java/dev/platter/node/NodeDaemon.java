@@ -31,7 +31,7 @@ public final class NodeDaemon {
       var daemon =
           ImageDaemon.start(
               layout,
-              reference -> LocalNode.find(reference, config.registry()),
+              LocalNode.sources(config),
               () -> VmRecord.digests(layout),
               digest -> moveToFile(machine, digest),
               options);

@@ -107,19 +107,7 @@ final class Referrers {
 
   /** Null if nobody keeps one. */
   byte @Nullable [] fallbackIndex(Digest subject) throws IOException {
-    Endpoint origin = client.origin();
-    HttpResponse<InputStream> response =
-        origin.send(Call.get(origin.uri("manifests/" + tag(subject)), MediaTypes.OCI_INDEX));
-    if (response.statusCode() == 404) {
-      response.body().close();
-      return null;
-    }
-    if (response.statusCode() != 200) {
-      throw origin.failure(response, "manifest " + tag(subject));
-    }
-    try (InputStream body = response.body()) {
-      return client.bounded(body);
-    }
+    return client.originManifest(tag(subject), MediaTypes.OCI_INDEX);
   }
 
   static List<Referrer> parse(byte[] bytes) throws IOException {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Registries with the settings and credentials of one user: make one and share it, so that limits
@@ -17,6 +18,12 @@ public final class Registries {
 
   public Registries(RegistrySettings settings, Credentials credentials) {
     this(settings, credentials, new Transport(settings));
+  }
+
+  /** With what podman, skopeo and Docker would use for this user. */
+  public static Registries fromEnvironment(Map<String, String> environment) throws IOException {
+    return new Registries(
+        RegistrySettings.fromEnvironment(environment), Credentials.fromEnvironment(environment));
   }
 
   Registries(RegistrySettings settings, Credentials credentials, Transport transport) {

@@ -142,6 +142,23 @@ public final class RegistryClient implements BlobSource {
     return bytes;
   }
 
+  /** What the registry itself has, never a mirror; null if it has none. */
+  byte @Nullable [] originManifest(String tag, String accept) throws IOException {
+    Endpoint origin = origin();
+    HttpResponse<InputStream> response =
+        origin.send(Call.get(origin.uri("manifests/" + tag), accept));
+    if (response.statusCode() == 404) {
+      response.body().close();
+      return null;
+    }
+    if (response.statusCode() != 200) {
+      throw origin.failure(response, "manifest " + tag);
+    }
+    try (InputStream body = response.body()) {
+      return bounded(body);
+    }
+  }
+
   byte[] bounded(InputStream body) throws IOException {
     byte[] bytes = body.readNBytes(Document.MAX_BYTES + 1);
     if (bytes.length > Document.MAX_BYTES) {

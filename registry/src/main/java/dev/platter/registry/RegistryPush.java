@@ -8,6 +8,7 @@ import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Index;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.oci.MediaTypes;
+import dev.platter.image.oci.NewImage;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -38,22 +39,33 @@ public final class RegistryPush {
   private final RegistryClient client;
   private final List<String> mountFrom;
   private final long chunk;
+  private final UploadNotes notes;
 
   RegistryPush(Endpoint endpoint, RegistryClient client, List<String> mountFrom) {
-    this(endpoint, client, mountFrom, CHUNK);
+    this(endpoint, client, mountFrom, CHUNK, UploadNotes.none());
   }
 
   private RegistryPush(
-      Endpoint endpoint, RegistryClient client, List<String> mountFrom, long chunk) {
+      Endpoint endpoint,
+      RegistryClient client,
+      List<String> mountFrom,
+      long chunk,
+      UploadNotes notes) {
     this.endpoint = endpoint;
     this.client = client;
     this.mountFrom = List.copyOf(mountFrom);
     this.chunk = chunk;
+    this.notes = notes;
   }
 
   /** The same, with uploads in parts of this size; blobs that are no larger go in one request. */
   RegistryPush inChunksOf(long bytes) {
-    return new RegistryPush(endpoint, client, mountFrom, bytes);
+    return new RegistryPush(endpoint, client, mountFrom, bytes, notes);
+  }
+
+  /** The same, with uploads that go on where another process had to leave them. */
+  public RegistryPush remembering(UploadNotes others) {
+    return new RegistryPush(endpoint, client, mountFrom, chunk, others);
   }
 
   public boolean exists(Descriptor blob) throws IOException {
@@ -118,7 +130,7 @@ public final class RegistryPush {
         Upload.cancel(endpoint, Upload.location(response));
       }
     }
-    new Upload(endpoint, content, chunk, progress).run(begun);
+    new Upload(endpoint, content, chunk, notes, progress).run(begun);
     requireThere(blob);
   }
 
@@ -128,6 +140,26 @@ public final class RegistryPush {
           PROTOCOL,
           "%s took %s and does not have it".formatted(endpoint.image().host(), blob.digest()));
     }
+  }
+
+  /** Pushes what the manifest of an image names; the manifest itself is for {@link #manifest}. */
+  public void blobs(NewImage image, BlobContent.Source layer, PushProgress progress)
+      throws IOException {
+    blobs(
+        List.of(
+            new BlobContent(image.layer().descriptor(), layer),
+            BlobContent.of(image.configDescriptor(), image.config())),
+        progress);
+  }
+
+  /**
+   * Adds an image, whose blobs are there, to those that a tag names for other platforms; in place
+   * of the one for the same platform, if any.
+   *
+   * @return the index that the tag names now
+   */
+  public Descriptor append(NewImage image, String tag) throws IOException {
+    return new SharedTag(this, client, tag).add(image);
   }
 
   /** Puts a manifest or an index, under its digest only. */
@@ -170,7 +202,7 @@ public final class RegistryPush {
     return descriptor;
   }
 
-  private static Descriptor describe(byte[] document) throws IOException {
+  static Descriptor describe(byte[] document) throws IOException {
     String type =
         switch (Document.parse(document)) {
           case Manifest manifest -> manifest.mediaType();

@@ -4,11 +4,12 @@ import static dev.platter.registry.RegistryException.Kind.PROTOCOL;
 import static dev.platter.registry.RegistryException.Kind.UNAVAILABLE;
 
 import dev.platter.image.oci.Descriptor;
-import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpResponse;
+import java.nio.channels.ClosedChannelException;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -19,8 +20,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>After a failure the registry is asked how much it has, and the upload goes on from there. What
  * it does not remember (Docker's registry forgets an upload whose chunk broke in the middle) starts
- * again. Both a limited number of times. The registry hashes what it got when the upload is ended;
- * {@link RegistryPush} asks for the blob afterwards.
+ * again. Both a limited number of times. What had to be left stays in the {@link UploadNotes}, if
+ * they are kept, and is cancelled otherwise. The registry hashes what it got when the upload is
+ * ended; {@link RegistryPush} asks for the blob afterwards.
  */
 final class Upload {
   private static final int FAILURES = 5;
@@ -31,6 +33,7 @@ final class Upload {
   private final Endpoint endpoint;
   private final BlobContent content;
   private final Descriptor blob;
+  private final UploadNotes notes;
   private final PushProgress progress;
   private final Backoff backoff;
   private final AtomicReference<@Nullable IOException> unreadable = new AtomicReference<>();
@@ -44,11 +47,17 @@ final class Upload {
     private static final long serialVersionUID = 1;
   }
 
-  Upload(Endpoint endpoint, BlobContent content, long chunk, PushProgress progress) {
+  Upload(
+      Endpoint endpoint,
+      BlobContent content,
+      long chunk,
+      UploadNotes notes,
+      PushProgress progress) {
     this.endpoint = endpoint;
     this.content = content;
     this.blob = content.descriptor();
     this.chunk = chunk;
+    this.notes = notes;
     this.progress = progress;
     this.backoff = endpoint.transport().backoff();
   }
@@ -61,16 +70,22 @@ final class Upload {
     if (begun != null) {
       respectMinimum(begun);
     }
+    if (goesOn()) {
+      if (begun != null) {
+        cancel(endpoint, location(begun));
+      }
+      return;
+    }
     for (int starts = 1; ; starts++) {
       upload = start == null ? start() : location(start);
       try {
-        send();
+        send(0);
         return;
       } catch (IOException e) {
-        cancel(endpoint, upload);
+        leave(e);
         throw e;
       } catch (Forgotten e) {
-        cancel(endpoint, upload);
+        drop();
         if (starts == STARTS) {
           if (lastFailure != null) {
             throw lastFailure;
@@ -84,6 +99,54 @@ final class Upload {
         progress.sent(blob, 0);
       }
     }
+  }
+
+  /** Ends what another process has begun; false if there is no such thing, or it is of no use. */
+  private boolean goesOn() throws IOException {
+    Optional<String> noted = notes.take(endpoint.uri(""), blob.digest());
+    if (noted.isEmpty()) {
+      return false;
+    }
+    try {
+      upload = Transport.next(endpoint.uri(""), noted.get());
+      HttpResponse<InputStream> status = status();
+      moveTo(location(status));
+      long offset = received(status, 0, blob.size());
+      progress.sent(blob, offset);
+      send(offset);
+      return true;
+    } catch (Forgotten e) {
+      drop();
+    } catch (IOException e) {
+      leave(e);
+      if (!(e instanceof RegistryException refused) || refused.kind() != PROTOCOL) {
+        throw e;
+      }
+    }
+    progress.sent(blob, 0);
+    return false;
+  }
+
+  /** Keeps what may be continued, cancels what may not. */
+  private void leave(IOException e) throws IOException {
+    // An interrupt closes the file that is read just then; that says nothing against the file.
+    boolean cut = Thread.currentThread().isInterrupted() || e instanceof ClosedChannelException;
+    boolean refused = e instanceof RegistryException answer && answer.kind() == PROTOCOL;
+    if (notes.areKept() && !refused && (cut || unreadable.get() == null)) {
+      notes.put(endpoint.uri(""), blob.digest(), upload);
+    } else {
+      drop();
+    }
+  }
+
+  private void drop() throws IOException {
+    notes.remove(endpoint.uri(""), blob.digest());
+    cancel(endpoint, upload);
+  }
+
+  private void moveTo(URI place) throws IOException {
+    upload = place;
+    notes.put(endpoint.uri(""), blob.digest(), place);
   }
 
   private URI start() throws IOException {
@@ -114,8 +177,8 @@ final class Upload {
     }
   }
 
-  private void send() throws IOException, Forgotten {
-    long offset = 0;
+  private void send(long from) throws IOException, Forgotten {
+    long offset = from;
     while (blob.size() > chunk && offset < blob.size()) {
       long length = Math.min(chunk, blob.size() - offset);
       try {
@@ -127,7 +190,7 @@ final class Upload {
                     .with(body(offset, length)));
         switch (response.statusCode()) {
           case 202 -> {
-            upload = location(response);
+            moveTo(location(response));
             offset = received(response, offset, offset + length);
           }
           case 404 -> throw forgotten(response);
@@ -140,7 +203,7 @@ final class Upload {
       } catch (RegistryException e) {
         failed(e);
         HttpResponse<InputStream> status = status();
-        upload = location(status);
+        moveTo(location(status));
         offset = received(status, 0, blob.size());
       }
       progress.sent(blob, offset);
@@ -192,11 +255,13 @@ final class Upload {
         }
         response.body().close();
         endpoint.requireDigest(response, blob.digest());
+        notes.remove(endpoint.uri(""), blob.digest());
         progress.sent(blob, blob.size());
         return;
       } catch (RegistryException e) {
         failed(e);
         if (endpoint.hasBlob(blob)) {
+          notes.remove(endpoint.uri(""), blob.digest());
           return; // only the answer was lost
         }
         if (offset < blob.size()) {
@@ -240,45 +305,11 @@ final class Upload {
         length,
         () -> {
           try {
-            return new Slice(content.source().open(offset), length);
+            return new Slice(content.source().open(offset), length, unreadable::set);
           } catch (IOException e) {
             unreadable.set(e);
             throw e;
           }
         });
-  }
-
-  /** Remembers that it was the source that failed, which is no reason to try again. */
-  private final class Slice extends FilterInputStream {
-    private long left;
-
-    Slice(InputStream in, long length) {
-      super(in);
-      this.left = length;
-    }
-
-    @Override
-    public int read() throws IOException {
-      byte[] one = new byte[1];
-      return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-    }
-
-    @Override
-    public int read(byte[] buffer, int start, int length) throws IOException {
-      if (left == 0) {
-        return -1;
-      }
-      try {
-        int read = in.read(buffer, start, (int) Math.min(length, left));
-        if (read < 0) {
-          throw new IOException("the source of " + blob.digest() + " ends too early");
-        }
-        left -= read;
-        return read;
-      } catch (IOException e) {
-        unreadable.set(e);
-        throw e;
-      }
-    }
   }
 }

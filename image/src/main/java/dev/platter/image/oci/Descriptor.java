@@ -32,6 +32,11 @@ public record Descriptor(
     this(mediaType, digest, size, Map.of(), null);
   }
 
+  /** The same bytes as the entry of an index. */
+  Descriptor forPlatform(@Nullable Platform other) {
+    return new Descriptor(mediaType, digest, size, annotations, other);
+  }
+
   static Descriptor parse(JsonNode node, String what) throws BadImageException {
     if (!node.isObject()) {
       throw new BadImageException(what + " is not a JSON object");
@@ -54,6 +59,9 @@ public record Descriptor(
       // In order of their names: a manifest is known by the digest of its bytes.
       ObjectNode map = node.putObject("annotations");
       new TreeMap<>(annotations).forEach(map::put);
+    }
+    if (platform != null) {
+      node.set("platform", platform.toJson());
     }
     return node;
   }

@@ -11,7 +11,7 @@ import java.util.List;
  *
  * @param diffIds digest of each layer's tar before compression, lowest first
  */
-public record ImageConfig(String os, String architecture, List<Digest> diffIds) {
+public record ImageConfig(String os, String architecture, String variant, List<Digest> diffIds) {
 
   public ImageConfig {
     diffIds = List.copyOf(diffIds);
@@ -25,7 +25,15 @@ public record ImageConfig(String os, String architecture, List<Digest> diffIds) 
         Json.requireArray(Json.requireObject(json, "rootfs", what), "diff_ids", what)) {
       diffIds.add(Digest.parse(id.asText()));
     }
-    return new ImageConfig(orEmpty(json, "os", what), orEmpty(json, "architecture", what), diffIds);
+    return new ImageConfig(
+        orEmpty(json, "os", what),
+        orEmpty(json, "architecture", what),
+        orEmpty(json, "variant", what),
+        diffIds);
+  }
+
+  Platform platform() {
+    return new Platform(os, architecture, variant);
   }
 
   private static String orEmpty(JsonNode json, String field, String what) throws BadImageException {

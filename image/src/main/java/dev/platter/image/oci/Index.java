@@ -31,7 +31,7 @@ public record Index(List<Descriptor> manifests) implements Document {
   Descriptor select(Platform wanted) throws BadImageException {
     List<Descriptor> images = manifests.stream().filter(Index::isImage).toList();
     for (Descriptor image : images) {
-      if (wanted.equals(image.platform())) {
+      if (image.platform() != null && wanted.isRunBy(image.platform())) {
         return image;
       }
     }

@@ -18,6 +18,7 @@ import java.nio.file.attribute.BasicFileAttributeView;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Images in a directory, laid out as OCI says ({@code oci-layout}, {@code index.json}, {@code
@@ -50,6 +51,19 @@ public final class OciLayout implements BlobSource {
     }
     Descriptor top = matches.size() == 1 ? matches.getFirst() : new Index(matches).select(wanted);
     return Resolved.follow(document(top), wanted, this::document);
+  }
+
+  /** The document that a tag names, null if none. */
+  byte @Nullable [] tagged(String tag) throws IOException {
+    List<Descriptor> matches =
+        index().manifests().stream()
+            .filter(entry -> tag.equals(entry.annotations().get(Descriptor.REF_NAME)))
+            .toList();
+    if (matches.size() > 1) {
+      throw new BadImageException(
+          "the layout %s has %d images tagged '%s'".formatted(directory, matches.size(), tag));
+    }
+    return matches.isEmpty() ? null : document(matches.getFirst());
   }
 
   private static boolean names(Descriptor entry, String tag) {
@@ -114,7 +128,7 @@ public final class OciLayout implements BlobSource {
     }
   }
 
-  private byte[] document(Descriptor descriptor) throws IOException {
+  byte[] document(Descriptor descriptor) throws IOException {
     try (InputStream in = open(descriptor)) {
       return VerifyingInputStream.readAll(in, descriptor, Json.MAX_BYTES);
     }

@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -39,11 +38,11 @@ public final class OciLayoutWriter {
     this.blobs = directory.resolve("blobs/sha256");
     Files.createDirectories(blobs);
     if (!Files.exists(directory.resolve("index.json"), LinkOption.NOFOLLOW_LINKS)) {
-      publish(directory.resolve("index.json"), bytes(emptyIndex()));
+      publish(directory.resolve("index.json"), NewImage.bytes(emptyIndex()));
     }
     if (!Files.exists(directory.resolve("oci-layout"), LinkOption.NOFOLLOW_LINKS)) {
       ObjectNode marker = Json.MAPPER.createObjectNode().put("imageLayoutVersion", "1.0.0");
-      publish(directory.resolve("oci-layout"), bytes(marker));
+      publish(directory.resolve("oci-layout"), NewImage.bytes(marker));
     }
   }
 
@@ -57,11 +56,31 @@ public final class OciLayoutWriter {
 
   /** Adds an image with one layer and tags it; a tag in use moves to it. */
   public Descriptor add(String tag, Platform platform, Layer.Content content) throws IOException {
-    Layer layer = addLayer(content);
-    Descriptor config = addJson(MediaTypes.OCI_CONFIG, config(platform, layer.diffId()));
-    Descriptor manifest = addJson(MediaTypes.OCI_MANIFEST, manifest(config, layer.descriptor()));
-    tag(tag, manifest);
-    return manifest;
+    NewImage image = addUntagged(platform, content);
+    tag(tag, image.manifestDescriptor());
+    return image.manifestDescriptor();
+  }
+
+  /**
+   * Adds an image with one layer to those that the tag names for other platforms.
+   *
+   * @return the index that the tag names now
+   */
+  public Descriptor append(String tag, Platform platform, Layer.Content content)
+      throws IOException {
+    NewImage image = addUntagged(platform, content);
+    var layout = new OciLayout(directory);
+    byte[] index = PlatformIndex.append(layout.tagged(tag), image, layout::document);
+    Descriptor all = addDocument(MediaTypes.OCI_INDEX, index);
+    tag(tag, all);
+    return all;
+  }
+
+  private NewImage addUntagged(Platform platform, Layer.Content content) throws IOException {
+    var image = new NewImage(platform, addLayer(content));
+    addDocument(MediaTypes.OCI_CONFIG, image.config());
+    addDocument(MediaTypes.OCI_MANIFEST, image.manifest());
+    return image;
   }
 
   private Layer addLayer(Layer.Content content) throws IOException {
@@ -118,26 +137,6 @@ public final class OciLayoutWriter {
     }
   }
 
-  private static ObjectNode config(Platform platform, Digest diffId) {
-    ObjectNode config = Json.MAPPER.createObjectNode();
-    config.put("created", "1970-01-01T00:00:00Z");
-    config.put("architecture", platform.architecture()).put("os", platform.os());
-    config.putObject("config");
-    config.putObject("rootfs").put("type", "layers").putArray("diff_ids").add(diffId.toString());
-    return config;
-  }
-
-  private static ObjectNode manifest(Descriptor config, Descriptor layer) {
-    ObjectNode manifest =
-        Json.MAPPER
-            .createObjectNode()
-            .put("schemaVersion", 2)
-            .put("mediaType", MediaTypes.OCI_MANIFEST);
-    manifest.set("config", config.toJson());
-    manifest.putArray("layers").add(layer.toJson());
-    return manifest;
-  }
-
   private static ObjectNode emptyIndex() {
     ObjectNode index = Json.MAPPER.createObjectNode().put("schemaVersion", 2);
     index.put("mediaType", MediaTypes.OCI_INDEX);
@@ -161,18 +160,13 @@ public final class OciLayoutWriter {
     ObjectNode entry = manifest.toJson();
     entry.putObject("annotations").put(Descriptor.REF_NAME, tag);
     index.set("manifests", kept.add(entry));
-    publish(file, bytes(index));
+    publish(file, NewImage.bytes(index));
   }
 
-  private Descriptor addJson(String mediaType, ObjectNode json) throws IOException {
-    byte[] bytes = bytes(json);
+  private Descriptor addDocument(String mediaType, byte[] bytes) throws IOException {
     Digest digest = Digest.of(bytes);
     publish(blobs.resolve(digest.hex()), bytes);
     return new Descriptor(mediaType, digest, bytes.length);
-  }
-
-  private static byte[] bytes(ObjectNode json) {
-    return json.toString().getBytes(StandardCharsets.UTF_8);
   }
 
   private static void publish(Path target, byte[] bytes) throws IOException {

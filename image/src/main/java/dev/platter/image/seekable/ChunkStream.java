@@ -14,15 +14,19 @@ import java.util.List;
 final class ChunkStream extends OutputStream {
   private final MemberWriter members;
   private final int chunkSize;
+  private final long fileSize;
+  private final PackProgress progress;
   private final MessageDigest whole = Digest.sha256();
   private final List<Chunk> chunks = new ArrayList<>();
   private byte[] buffer;
   private int filled;
   private long fileOffset;
 
-  ChunkStream(MemberWriter members, int chunkSize) {
+  ChunkStream(MemberWriter members, int chunkSize, long fileSize, PackProgress progress) {
     this.members = members;
     this.chunkSize = chunkSize;
+    this.fileSize = fileSize;
+    this.progress = progress;
     this.buffer = new byte[chunkSize];
   }
 
@@ -68,8 +72,10 @@ final class ChunkStream extends OutputStream {
     whole.update(plain);
     members.add(
         plain,
-        (blobOffset, blobLength, digest) ->
-            chunks.add(new Chunk(offset, plain.length, blobOffset, blobLength, digest)));
+        (blobOffset, blobLength, digest) -> {
+          chunks.add(new Chunk(offset, plain.length, blobOffset, blobLength, digest));
+          progress.packed(offset + plain.length, fileSize);
+        });
     fileOffset += plain.length;
     buffer = new byte[chunkSize];
     filled = 0;

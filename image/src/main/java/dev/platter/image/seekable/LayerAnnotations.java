@@ -4,6 +4,7 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Printable;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -22,19 +23,24 @@ public final class LayerAnnotations {
   static final String TOC_OFFSET = "dev.platter.toc.offset";
   static final String TOC_LENGTH = "dev.platter.toc.length";
   static final String BOOT_PREFIX = "dev.platter.boot-prefix";
+  static final String BOOT_TRACE = "dev.platter.boot-trace.digest";
 
   private LayerAnnotations() {}
 
   static Map<String, String> of(WrittenLayer layer) {
-    return Map.of(
-        TOC_DIGEST, layer.tocDigest().toString(),
-        UNCOMPRESSED_SIZE, Long.toString(layer.uncompressedSize()),
-        FORMAT, "qcow2",
-        VIRTUAL_SIZE, Long.toString(layer.virtualSize()),
-        CHUNK_SIZE, Integer.toString(layer.chunkSize()),
-        TOC_OFFSET, Long.toString(layer.toc().offset()),
-        TOC_LENGTH, Integer.toString(layer.toc().length()),
-        BOOT_PREFIX, Long.toString(layer.bootPrefix()));
+    Map<String, String> annotations = new HashMap<>();
+    annotations.put(TOC_DIGEST, layer.tocDigest().toString());
+    annotations.put(UNCOMPRESSED_SIZE, Long.toString(layer.uncompressedSize()));
+    annotations.put(FORMAT, "qcow2");
+    annotations.put(VIRTUAL_SIZE, Long.toString(layer.virtualSize()));
+    annotations.put(CHUNK_SIZE, Integer.toString(layer.chunkSize()));
+    annotations.put(TOC_OFFSET, Long.toString(layer.toc().offset()));
+    annotations.put(TOC_LENGTH, Integer.toString(layer.toc().length()));
+    annotations.put(BOOT_PREFIX, Long.toString(layer.bootPrefix()));
+    if (layer.bootTrace() != null) {
+      annotations.put(BOOT_TRACE, layer.bootTrace().toString());
+    }
+    return annotations;
   }
 
   /** The digest of the table of contents; without one, a layer cannot be read in pieces. */
@@ -63,6 +69,15 @@ public final class LayerAnnotations {
               .formatted(BOOT_PREFIX, prefix.getAsLong(), layer.size()));
     }
     return prefix;
+  }
+
+  /**
+   * The boot trace that ordered the layer. Tells whether a newer one would order it better, and
+   * nothing else: nobody checks that the layer really has that order.
+   */
+  public static Optional<Digest> bootTrace(Descriptor layer) throws BadImageException {
+    String text = layer.annotations().get(BOOT_TRACE);
+    return text == null ? Optional.empty() : Optional.of(Digest.parse(text));
   }
 
   /** The size of the disk, which the disk's own header has to confirm. */

@@ -1,6 +1,7 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.BootTrace;
 import dev.platter.image.Chunk;
 import dev.platter.image.GuestDisk;
 import dev.platter.image.oci.Digest;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a disk as a layer that every container tool can unpack and that {@link SeekableLayer}
@@ -53,6 +55,44 @@ public final class SeekableLayerWriter {
    */
   public WrittenLayer write(OutputStream out, String name, GuestDisk disk, long... bootOrder)
       throws IOException {
+    return write(out, name, disk, bootOrder, null, PackProgress.NONE);
+  }
+
+  /**
+   * The same, with the boot order of a trace, which must be of a disk of this size; null for none.
+   */
+  public WrittenLayer write(
+      OutputStream out,
+      String name,
+      GuestDisk disk,
+      @Nullable BootTrace trace,
+      PackProgress progress)
+      throws IOException {
+    if (trace == null) {
+      return write(out, name, disk, new long[0], null, progress);
+    }
+    if (sectors(trace.virtualSize()) != sectors(disk.virtualSize())) {
+      throw new BadImageException(
+          "the boot trace is of a disk of %d bytes, this one has %d"
+              .formatted(trace.virtualSize(), disk.virtualSize()));
+    }
+    long[] order = Arrays.stream(trace.blocks()).asLongStream().toArray();
+    return write(out, name, disk, order, Digest.of(trace.toBytes()), progress);
+  }
+
+  /** A qcow2 counts in sectors, and so a disk may have grown by part of one. */
+  private static long sectors(long bytes) {
+    return Math.ceilDiv(bytes, 512L);
+  }
+
+  private WrittenLayer write(
+      OutputStream out,
+      String name,
+      GuestDisk disk,
+      long[] bootOrder,
+      @Nullable Digest trace,
+      PackProgress progress)
+      throws IOException {
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException("'" + name + "' cannot be the name of a disk");
     }
@@ -75,19 +115,24 @@ public final class SeekableLayerWriter {
               }),
           (_, _, _) -> {});
 
-      var chunks = new ChunkStream(members, chunkSize);
+      var chunks = new ChunkStream(members, chunkSize, file.size(), progress);
       file.writeTo(chunks);
       chunks.close();
 
       toc.file(Estargz.LANDMARK, FILE_MODE, 1, landmark.getFirst().digest(), landmark);
       toc.directory("disk/", DIRECTORY_MODE);
       toc.file(path, FILE_MODE, file.size(), chunks.digest(), chunks.written());
-      return finish(members, toc.finish(), file, chunkSize, chunks.written());
+      return finish(members, toc.finish(), file, chunkSize, chunks.written(), trace);
     }
   }
 
   private static WrittenLayer finish(
-      MemberWriter members, byte[] toc, OrderedQcow2 file, int chunkSize, List<Chunk> chunks)
+      MemberWriter members,
+      byte[] toc,
+      OrderedQcow2 file,
+      int chunkSize,
+      List<Chunk> chunks,
+      @Nullable Digest trace)
       throws IOException {
     long tocOffset = members.flush();
     var last = new ByteArrayOutputStream();
@@ -108,7 +153,8 @@ public final class SeekableLayerWriter {
         TocPosition.of(tocOffset, footerOffset - tocOffset, size, "the writer"),
         file.virtualSize(),
         chunkSize,
-        lastOfBoot.blobOffset() + lastOfBoot.blobLength());
+        lastOfBoot.blobOffset() + lastOfBoot.blobLength(),
+        trace);
   }
 
   /** 256 KiB, or as much more as keeps the table of contents of a huge disk readable. */

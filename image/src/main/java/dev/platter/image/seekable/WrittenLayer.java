@@ -4,6 +4,7 @@ import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Layer;
 import dev.platter.image.oci.MediaTypes;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A layer that was written.
@@ -18,6 +19,7 @@ import dev.platter.image.oci.MediaTypes;
  * @param chunkSize of all chunks but the last
  * @param bootPrefix how many bytes at the front of the blob hold all chunks with tables and with
  *     the boot order
+ * @param bootTrace digest of the trace that the boot order came from, null if there was none
  */
 public record WrittenLayer(
     Digest digest,
@@ -28,7 +30,8 @@ public record WrittenLayer(
     TocPosition toc,
     long virtualSize,
     int chunkSize,
-    long bootPrefix) {
+    long bootPrefix,
+    @Nullable Digest bootTrace) {
 
   /** What a manifest says of the layer, with {@link LayerAnnotations}; and what its config says. */
   public Layer layer() {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.BootTrace;
 import dev.platter.image.Chunk;
 import dev.platter.image.ForeignTool;
 import dev.platter.image.oci.Descriptor;
@@ -20,7 +21,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -111,6 +114,32 @@ class SeekableLayerTest {
             .getFirst();
     assertThat(layer).isEqualTo(write(1).layer().layer().descriptor());
     Qemu.img("compare", "-f", "qcow2", "-F", "raw", unpack("other:v1"), raw);
+  }
+
+  @Test
+  void progressGoesToTheEndAndChangesNothing() throws IOException {
+    List<Long> done = new ArrayList<>();
+    var out = new ByteArrayOutputStream();
+    var trace = BootTrace.of(Files.size(raw), Arrays.stream(BOOT).mapToInt(b -> (int) b).toArray());
+    try (RawDisk disk = RawDisk.open(raw)) {
+      WrittenLayer layer =
+          new SeekableLayerWriter(2)
+              .write(
+                  out,
+                  "vm",
+                  disk,
+                  trace,
+                  (bytes, total) -> {
+                    done.add(bytes);
+                    assertThat(bytes).isLessThanOrEqualTo(total);
+                  });
+      assertThat(LayerAnnotations.bootTrace(layer.layer().descriptor()))
+          .hasValue(Digest.of(trace.toBytes()));
+      assertThat(done)
+          .isSorted()
+          .hasSize(new Written(layer, out.toByteArray()).open().chunks().size());
+    }
+    assertThat(out.toByteArray()).isEqualTo(write(1).blob);
   }
 
   @Test
