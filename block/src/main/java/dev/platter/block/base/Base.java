@@ -224,13 +224,10 @@ public final class Base implements BlockDevice {
   }
 
   public BaseStatus status() {
+    BlockCounts blocks = map.count(0, map.blocks());
     Progress progress = file.progress();
     return new BaseStatus(
-        size,
-        map.count(0, map.blocks()),
-        progress.fetched.get(),
-        progress.deduplicated.get(),
-        progress.lastError());
+        size, blocks, progress.fetched.get(), blocks.copied() * BLOCK, progress.lastError());
   }
 
   /** The disk in so many parts of about equal size, or fewer, for drawing. */

@@ -36,7 +36,8 @@ public final class LayerStream extends FilterInputStream {
   }
 
   /** Takes over {@code packed}, also if it fails. More than {@code max} bytes are refused. */
-  public static LayerStream open(Descriptor layer, InputStream packed, long max) throws IOException {
+  public static LayerStream open(Descriptor layer, InputStream packed, long max)
+      throws IOException {
     try {
       InputStream unpacked =
           switch (layer.mediaType()) {

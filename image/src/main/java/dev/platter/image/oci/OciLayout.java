@@ -140,8 +140,7 @@ public final class OciLayout implements BlobSource {
   }
 
   private static SeekableByteChannel openBelow(
-      SecureDirectoryStream<Path> parent, List<String> steps)
-      throws IOException {
+      SecureDirectoryStream<Path> parent, List<String> steps) throws IOException {
     Path first = Path.of(steps.getFirst());
     if (steps.size() > 1) {
       try (var next = parent.newDirectoryStream(first, LinkOption.NOFOLLOW_LINKS)) {
@@ -156,8 +155,7 @@ public final class OciLayout implements BlobSource {
     if (!attributes.isRegularFile()) {
       throw new FileSystemException(first.toString(), null, "not a regular file");
     }
-    return parent.newByteChannel(
-        first, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
+    return parent.newByteChannel(first, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   private String describe(String... steps) {

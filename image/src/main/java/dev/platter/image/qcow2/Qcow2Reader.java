@@ -96,7 +96,9 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
     return tables.header.l2Coverage();
   }
 
-  /** Whether the stretch of the disk around an offset is known to be zeros by the L1 table alone. */
+  /**
+   * Whether the stretch of the disk around an offset is known to be zeros by the L1 table alone.
+   */
   public boolean isEmptyStretch(long guestOffset) {
     return tables.l2Table(guestOffset / stretch()) == 0;
   }
