@@ -33,7 +33,7 @@ public final class Base implements BlockDevice {
   /** The largest disk: its map takes 32 MiB. */
   public static final long MOST_BYTES = 8L << 40;
 
-  private static final int MOST_BLOCKS_AT_ONCE = 16;
+  private static final int MOST_BLOCKS_AT_ONCE = 64;
 
   private final Path directory;
   private final DiskFile file;

@@ -83,15 +83,16 @@ public final class Hydrator implements Closeable {
     var check = new LayerCheck(layer.origin(), layer.spool(), this::isClosed);
     complete(layer, layer.canRepack());
     try {
-      check.run();
+      check.digest();
     } catch (BadImageException e) {
       // A transfer went wrong where no chunk is, or a chunk is packed in an unusual way: what the
       // registry has counts.
       layer.progress().failed(e);
       layer.spool().forget(new Range(0, layer.spool().size()));
       complete(layer, false);
-      check.run();
+      check.digest();
     }
+    check.content();
   }
 
   private void complete(LayerFile layer, boolean repack) throws IOException {

@@ -93,7 +93,8 @@ public final class LayerFile implements DiskFile {
   public void prefetch(long blobFrom, long length) {
     var stretch = new Range(blobFrom, Math.min(blobFrom + length, origin.layer().size()));
     transfers.begin(stretch);
-    Thread.ofVirtual().name("prefetch").start(() -> unpack(stretch));
+    // Unpacking is work for a processor: a virtual thread would keep others from theirs.
+    Thread.ofPlatform().name("prefetch").daemon().start(() -> unpack(stretch));
   }
 
   private void unpack(Range stretch) {

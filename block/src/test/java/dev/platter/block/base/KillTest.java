@@ -34,7 +34,7 @@ class KillTest {
       Process child = start(blob, directory, "slow");
       // Counted from its first bytes, so that a slow machine kills in the middle too.
       child.getInputStream().read();
-      boolean ended = child.waitFor(random.nextInt(900), TimeUnit.MILLISECONDS);
+      boolean ended = child.waitFor(300 + random.nextInt(2500), TimeUnit.MILLISECONDS);
       child.destroyForcibly().waitFor();
       assertThat(ended).as("killed in the middle of round %d", round).isFalse();
       int now = assertOnlyTrueBlocks(directory, layer, disk);

@@ -16,7 +16,7 @@ final class KilledProcess {
     Path directory = Path.of(arguments[2]);
     boolean slow = arguments[3].equals("slow");
     TestLayer layer = TestLayer.load(Path.of(arguments[0]));
-    layer.pauseMillis = slow ? 40 : 0;
+    layer.pauseMillis = slow ? 80 : 0;
     try (Base base = Base.open(directory, layer.open(directory))) {
       System.out.println("begun");
       for (int i = 0; i < 2; i++) {

@@ -274,6 +274,24 @@ class LazyBaseTest {
     }
   }
 
+  @Test
+  void whatAPrefetchBringsIsMadeIntoBlocksBeforeAnybodyAsks() throws Exception {
+    layer.gate = new CountDownLatch(1);
+    layer.gateAt = layer.blob.length / 3;
+    LayerFile file = layer.open(directory);
+    file.prefetch(0, layer.blob.length);
+    try (Base base = Base.open(directory, file)) {
+      TestLayer.read(base, 0, 1); // now the tables are known
+      layer.gate.countDown();
+      int last = lastData();
+      while (!base.ready(last, 4096)) {
+        Thread.onSpinWait();
+      }
+      layer.outage = "not needed";
+      assertThat(TestLayer.read(base, last, 4096)).isEqualTo(expected(last, 4096));
+    }
+  }
+
   private int lastData() {
     int at = SIZE - 1;
     while (disk[at] == 0) {
