@@ -169,12 +169,8 @@ public final class Base implements BlockDevice {
       fetch(offset, length);
     }
     touched(offset, length);
-    for (long at = offset; into.hasRemaining(); ) {
-      int n = raw.channel().read(into, at);
-      if (n < 0) {
-        throw new EOFException("the base was cut to " + at + " bytes while in use");
-      }
-      at += n;
+    if (!Fully.read(raw.channel(), into, offset)) {
+      throw new EOFException("the base was cut while in use");
     }
   }
 

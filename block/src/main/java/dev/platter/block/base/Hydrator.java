@@ -99,9 +99,15 @@ public final class Hydrator implements Closeable {
     List<Chunk> chunks = layer.origin().file().chunks();
     Spool spool = layer.spool();
     int next = 0;
-    for (long from = 0; from < spool.size(); from += window) {
-      long to = Math.min(spool.size(), from + window);
-      for (int i = next; repack && i < chunks.size() && end(chunks.get(i)) <= to; i++) {
+    for (long from = 0, to; from < spool.size(); from = to) {
+      int last = next;
+      while (last < chunks.size() && end(chunks.get(last)) <= from + window) {
+        last++;
+      }
+      // No chunk is cut, if one fits: a chunk that is known is not to be fetched by half.
+      boolean fits = next < last && last < chunks.size();
+      to = fits ? end(chunks.get(last - 1)) : Math.min(spool.size(), from + window);
+      for (int i = next; repack && i < last; i++) {
         throwIfClosed();
         layer.repack(i);
       }
@@ -112,7 +118,7 @@ public final class Hydrator implements Closeable {
         layer.transfers().whenIdle(missing);
         bytes += missing.length();
       }
-      for (; next < chunks.size() && end(chunks.get(next)) <= to; next++) {
+      for (; next < last; next++) {
         throwIfClosed();
         if (base.filler().wants(chunks.get(next))) {
           layer.show(next);
