@@ -150,6 +150,24 @@ public final class Base implements BlockDevice {
     }
   }
 
+  /**
+   * Fetches what a guest is going to read, in this order, many blocks at a time; returns when all
+   * of it is here. A trace of a disk of another size is ignored: it is only advice.
+   */
+  public void prefetch(Trace trace) throws IOException {
+    if (trace.virtualSize() != size) {
+      return;
+    }
+    List<Integer> blocks = trace.blocks();
+    for (int at = 0; at < blocks.size(); at += MOST_BLOCKS_AT_ONCE) {
+      List<Integer> next = blocks.subList(at, Math.min(blocks.size(), at + MOST_BLOCKS_AT_ONCE));
+      filler.bring(next);
+      for (int block : next) {
+        fetchBlocks(block, block + 1);
+      }
+    }
+  }
+
   /** A chunk came that nobody may have asked for: its blocks are made while it is in memory. */
   private void arrived(long fileOffset, PlainChunk plain) throws IOException {
     for (int at = 0; at + BLOCK <= plain.bytes().length; at += BLOCK) {
@@ -284,7 +302,7 @@ public final class Base implements BlockDevice {
   @Override
   public void close() throws IOException {
     closed = true;
-    filler.close();
+    filler.stop();
     try {
       if (file instanceof LayerFile layer) {
         layer.stop();
@@ -294,6 +312,7 @@ public final class Base implements BlockDevice {
       flights.close();
       checkpoints.close();
       checkpoint();
+      filler.close();
     } finally {
       try (map;
           donor) {

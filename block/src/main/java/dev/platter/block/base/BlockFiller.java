@@ -191,6 +191,21 @@ final class BlockFiller {
     }
   }
 
+  /** Waits until all that these blocks need has come, however they are spread. */
+  void bring(List<Integer> blocks) throws IOException {
+    var wanted = new Ranges();
+    for (int block : blocks) {
+      scan((int) (block * (long) BLOCK / group));
+      if (!map.has(block)) {
+        var run = new Run(block, block + 1);
+        var places = new Places(run.first(), run.end());
+        layout.visit(run.from(), run.to(size), places);
+        wanted.addAll(places.ranges.list());
+      }
+    }
+    file.bring(wanted.list());
+  }
+
   private record Run(int first, int end) {
     long from() {
       return (long) first * BLOCK;
@@ -303,7 +318,13 @@ final class BlockFiller {
     }
   }
 
-  void close() {
+  /** Lets nobody wait for room any more. */
+  void stop() {
     stop.give();
+  }
+
+  /** To be called when nobody fills any more. */
+  void close() throws IOException {
+    layout.close();
   }
 }

@@ -9,8 +9,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,6 +40,28 @@ class TraceTest {
 
       TestLayer ordered = TestLayer.of(disk, trace.bootOrder());
       assertThat(LayerAnnotations.bootPrefix(ordered.descriptor())).isPresent();
+    }
+  }
+
+  @Test
+  void whatATraceTellsIsFetchedAheadInFewRequests() throws IOException {
+    byte[] disk = new byte[8 << 20];
+    new Random(7).nextBytes(disk);
+    TestLayer layer = TestLayer.of(disk);
+    try (Base base = Base.open(directory, layer.open(directory))) {
+      List<Integer> order = new ArrayList<>();
+      for (int i = 0; i < 40; i++) {
+        order.add(90 - i);
+      }
+      TestLayer.read(base, 0, 1); // tables, and the first block
+      layer.requests.clear();
+      base.prefetch(new Trace(disk.length + 1, order));
+      assertThat(layer.requests).isEmpty();
+      base.prefetch(new Trace(disk.length, order));
+      assertThat(layer.requests).hasSize(1);
+      assertThat(base.ready(51L * Base.BLOCK, 40L * Base.BLOCK)).isTrue();
+      assertThat(TestLayer.read(base, 51 * Base.BLOCK, 40 * Base.BLOCK))
+          .isEqualTo(Arrays.copyOfRange(disk, 51 * Base.BLOCK, 91 * Base.BLOCK));
     }
   }
 
