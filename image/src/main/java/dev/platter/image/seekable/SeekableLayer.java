@@ -128,6 +128,13 @@ public final class SeekableLayer implements ChunkedFile {
     return unpack(chunk, blobBytes);
   }
 
+  /** As our writer packs; if others do not, the length mostly tells. */
+  @Override
+  public byte @Nullable [] pack(Chunk chunk, byte[] plain) {
+    byte[] member = GzipMember.of(plain);
+    return member.length == chunk.blobLength() ? member : null;
+  }
+
   /** Unpacks and verifies a chunk, which {@code blobBytes} start with. */
   static byte[] unpack(Chunk chunk, byte[] blobBytes) throws BadImageException {
     byte[] plain;
