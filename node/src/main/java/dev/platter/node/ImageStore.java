@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.image.BadImageException;
 import dev.platter.image.oci.BlobSource;
-import dev.platter.image.oci.DiskImage;
+import dev.platter.image.lazy.DiskImage;
 import dev.platter.image.oci.ExtractedDisk;
 import dev.platter.image.oci.Resolved;
 import dev.platter.model.DiskFormat;

@@ -70,6 +70,7 @@ public final class RegistryClient implements BlobSource {
    *
    * <p>An answer that is neither these bytes nor the whole blob is refused.
    */
+  @Override
   public RangeStream open(Descriptor blob, long from, long length) throws IOException {
     if (from < 0 || length < 1 || length > blob.size() - from) {
       throw new IllegalArgumentException(

@@ -18,4 +18,10 @@ public interface BlobSource {
    * what the descriptor names.
    */
   InputStream open(Descriptor blob) throws IOException;
+
+  /**
+   * Exactly these bytes of a blob, at least one. Their digest is not checked: who reads parts has
+   * to know the digests of the parts.
+   */
+  InputStream open(Descriptor blob, long from, long length) throws IOException;
 }

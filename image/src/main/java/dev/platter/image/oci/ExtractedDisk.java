@@ -17,7 +17,8 @@ public record ExtractedDisk(Path file, String name, Format format) {
 
     private static final int QCOW2_MAGIC = 0x514649fb;
 
-    static Format of(byte[] head) {
+    /** By the first bytes of the file. */
+    public static Format of(byte[] head) {
       boolean qcow2 = head.length >= 4 && ByteBuffer.wrap(head).getInt() == QCOW2_MAGIC;
       return qcow2 ? QCOW2 : RAW;
     }

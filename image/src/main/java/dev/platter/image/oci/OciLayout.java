@@ -1,6 +1,8 @@
 package dev.platter.image.oci;
 
 import dev.platter.image.BadImageException;
+import java.io.ByteArrayInputStream;
+import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -81,6 +83,21 @@ public final class OciLayout implements BlobSource {
   public InputStream open(Descriptor blob) throws IOException {
     InputStream file = openInside("blobs", "sha256", blob.digest().hex());
     return new VerifyingInputStream(file, blob);
+  }
+
+  @Override
+  public InputStream open(Descriptor blob, long from, long length) throws IOException {
+    InputStream file = openInside("blobs", "sha256", blob.digest().hex());
+    try {
+      file.skipNBytes(from);
+      byte[] bytes = file.readNBytes(Math.toIntExact(length));
+      if (bytes.length != length) {
+        throw new EOFException("%s ends before byte %d".formatted(blob.digest(), from + length));
+      }
+      return new ByteArrayInputStream(bytes);
+    } finally {
+      file.close();
+    }
   }
 
   private Index index() throws IOException {
