@@ -10,17 +10,12 @@ import dev.platter.image.oci.ImageConfig;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.oci.Printable;
 import dev.platter.image.oci.Progress;
-import dev.platter.image.seekable.LayerAnnotations;
-import dev.platter.image.seekable.SeekableLayer;
 import dev.platter.image.seekable.Toc;
-import dev.platter.image.seekable.TocPosition;
-import dev.platter.image.seekable.ZstdToc;
 import dev.platter.image.tar.TarEntry;
-import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +35,12 @@ import org.jspecify.annotations.Nullable;
 public final class DiskLocator {
   /** What a layer may unpack to if the caller does not say: stops a bomb, fits real disks. */
   public static final long MAX_BYTES = 1L << 40;
+
+  /** As many as Docker allows. */
+  private static final int MAX_LAYERS = 127;
+
+  /** How many hidden files may come before the disk, if it is to pass at the first reading. */
+  private static final int MAX_TRIES = 100;
 
   private final BlobSource source;
   private final Manifest manifest;
@@ -121,6 +122,10 @@ public final class DiskLocator {
    * one; or, as -1 - its position, one that has to be read.
    */
   private int lookDown(int more) throws IOException {
+    if (known.length > MAX_LAYERS) {
+      throw new BadImageException(
+          "the image has %d layers, %d is the most".formatted(known.length, MAX_LAYERS));
+    }
     int left = more;
     for (int i = known.length - 1; i >= 0; i--) {
       @Nullable KnownLayer layer = know(i);
@@ -178,51 +183,11 @@ public final class DiskLocator {
       if (index.isPresent() && index.get().layer().equals(layer.digest())) {
         known[position] = new KnownLayer.ByIndex(index.get());
       } else if (inChunks && !noToc[position]) {
-        @Nullable Toc toc = toc(layer, LayerFormat.of(manifest, position));
-        known[position] = toc == null ? null : new KnownLayer.ByToc(toc);
+        Optional<Toc> toc = new TocFetch(source, layer).fetch(LayerFormat.of(manifest, position));
+        known[position] = toc.isEmpty() ? null : new KnownLayer.ByToc(toc.get());
       }
     }
     return known[position];
-  }
-
-  private @Nullable Toc toc(Descriptor layer, LayerFormat format) throws IOException {
-    return switch (format) {
-      case BARE, TAR -> null;
-      case GZIP -> {
-        Optional<Digest> digest = LayerAnnotations.tocDigest(layer);
-        if (digest.isEmpty() || layer.size() <= SeekableLayer.FOOTER_SIZE) {
-          yield null;
-        }
-        Optional<TocPosition> told = LayerAnnotations.tocPosition(layer);
-        TocPosition position = told.isPresent() ? told.get() : footer(layer);
-        byte[] member = fetch(layer, position.offset(), position.length());
-        yield Toc.ofEstargz(member, position, digest.get());
-      }
-      case ZSTD -> {
-        Optional<ZstdToc> position = LayerAnnotations.zstdToc(layer);
-        yield position.isEmpty()
-            ? null
-            : Toc.ofZstdChunked(
-                fetch(layer, position.get().offset(), position.get().length()), position.get());
-      }
-    };
-  }
-
-  private TocPosition footer(Descriptor layer) throws IOException {
-    int size = SeekableLayer.FOOTER_SIZE;
-    return SeekableLayer.findFooter(fetch(layer, layer.size() - size, size), layer.size());
-  }
-
-  private byte[] fetch(Descriptor layer, long from, int length) throws IOException {
-    try (InputStream in = source.open(layer, from, length)) {
-      byte[] bytes = in.readNBytes(length);
-      if (bytes.length < length) {
-        throw new EOFException(
-            "layer %s: asked for %d bytes at %d, got %d"
-                .formatted(layer.digest(), length, from, bytes.length));
-      }
-      return bytes;
-    }
   }
 
   /**
@@ -295,8 +260,12 @@ public final class DiskLocator {
       return (_, _) -> null;
     }
     var candidate = new AtomicReference<String>();
+    var tries = new AtomicInteger();
     return (_, file) -> {
-      if (candidate.get() == null && isDirectlyInDisk(file.name()) && isVisible(position, file)) {
+      if (candidate.get() == null
+          && isDirectlyInDisk(file.name())
+          && tries.getAndIncrement() < MAX_TRIES
+          && isVisible(position, file)) {
         candidate.set(file.name());
       }
       return file.name().equals(candidate.get()) ? file.name() : null;

@@ -57,10 +57,6 @@ final class IndexCodec {
 
   private IndexCodec() {}
 
-  static BadImageException tooMany(Digest layer) {
-    return new BadImageException("layer " + layer + " has more than " + MAX_ENTRIES + " entries");
-  }
-
   static void write(LayerIndex index, OutputStream out) throws IOException {
     var bytes = new ByteArrayOutputStream();
     var data = new DataOutputStream(bytes);

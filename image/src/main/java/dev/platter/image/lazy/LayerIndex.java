@@ -1,5 +1,6 @@
 package dev.platter.image.lazy;
 
+import dev.platter.image.BadImageException;
 import dev.platter.image.ChunkedFile;
 import dev.platter.image.gzip.GzipIndex;
 import dev.platter.image.oci.Descriptor;
@@ -23,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 public final class LayerIndex {
   /** Files that are smaller and not in /disk are no disk; their digests would only take room. */
   private static final long WORTH_CHUNKS = 1 << 20;
+
+  /** A full system has half of it; bounds the memory that a hostile layer takes. */
+  private static final long MAX_NAMES = 16 << 20;
 
   /**
    * One header of the tar.
@@ -125,6 +129,7 @@ public final class LayerIndex {
     private final LayerFormat format;
     private final List<Item> items = new ArrayList<>();
     private final Map<Integer, GridDigests> grids = new TreeMap<>();
+    private long nameLength;
 
     Builder(Descriptor layer, LayerFormat format) {
       this.layer = layer;
@@ -133,8 +138,11 @@ public final class LayerIndex {
 
     /** Returns the number of the entry. */
     int entry(TarEntry entry, long offset) throws IOException {
-      if (items.size() >= IndexCodec.MAX_ENTRIES) {
-        throw IndexCodec.tooMany(layer.digest());
+      nameLength += entry.name().length() + entry.linkName().length();
+      if (items.size() >= IndexCodec.MAX_ENTRIES || nameLength > MAX_NAMES) {
+        throw new BadImageException(
+            "layer %s has more than %d entries, or names of more than %d bytes"
+                .formatted(layer.digest(), IndexCodec.MAX_ENTRIES, MAX_NAMES));
       }
       items.add(new Item(entry, offset));
       return items.size() - 1;

@@ -30,6 +30,12 @@ final class Overlay {
   /** More than any sane image; bounds what a hostile one can make us remember. */
   private static final int MAX_NAMES = 1 << 20;
 
+  /**
+   * What is deeper is of no interest: every directory above a name is remembered, which for long
+   * names would be many.
+   */
+  private static final int MAX_DEPTH = 16;
+
   private sealed interface Node {}
 
   private enum Kind implements Node {
@@ -60,6 +66,9 @@ final class Overlay {
         if (entry.type() != TarEntry.Type.DIRECTORY) {
           throw new BadImageException("the root of the image is not a directory");
         }
+        continue;
+      }
+      if (path.chars().filter(c -> c == '/').count() > MAX_DEPTH) {
         continue;
       }
       String name = path.substring(path.lastIndexOf('/') + 1);

@@ -35,6 +35,7 @@ final class ReadAhead extends InputStream {
   private final Thread reader;
   private Piece piece = new Piece(new Buffer(0), null);
   private boolean ended;
+  private volatile boolean closed;
 
   ReadAhead(InputStream in) {
     this.in = in;
@@ -45,7 +46,7 @@ final class ReadAhead extends InputStream {
     try {
       @Nullable Throwable failure = null;
       try {
-        while (true) {
+        while (!closed) {
           Buffer buffer = free.poll();
           buffer = buffer == null ? new Buffer(BUFFER) : buffer;
           buffer.position = 0;
@@ -110,7 +111,9 @@ final class ReadAhead extends InputStream {
 
   @Override
   public void close() throws IOException {
+    closed = true;
     reader.interrupt();
     in.close();
+    queue.clear(); // it may wait for room
   }
 }

@@ -24,6 +24,7 @@ final class ChunkTable {
   static final long MAX_NUMBER = 1L << 50;
 
   private static final int MAX_ENTRIES = 1 << 20;
+  private static final long MAX_NAMES = 16 << 20;
 
   /** What may have to be unpacked and thrown away before a chunk in a shared member. */
   private static final int MAX_SKIP = 64 << 20;
@@ -39,6 +40,7 @@ final class ChunkTable {
   private long lastOffset;
   private long lastInner;
   private long count;
+  private long nameLength;
 
   /**
    * @param end where in the blob chunks have to end, which is where the table of contents starts
@@ -63,8 +65,9 @@ final class ChunkTable {
               throw refused(entry, "its type '" + Printable.of(entry.type()) + "' is unknown");
         };
     if (type != null) {
-      if (entries.size() >= MAX_ENTRIES) {
-        throw refused(entry, "there are more than " + MAX_ENTRIES + " entries");
+      nameLength += entry.name().length() + entry.linkName().length();
+      if (entries.size() >= MAX_ENTRIES || nameLength > MAX_NAMES) {
+        throw refused(entry, "there are too many entries or too long names");
       }
       long size = type == TarEntry.Type.FILE ? entry.size() : 0;
       startFile(type == TarEntry.Type.FILE ? new FileChunks(name, size) : null);

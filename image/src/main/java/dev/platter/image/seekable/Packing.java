@@ -27,13 +27,13 @@ enum Packing {
   ZSTD {
     @Override
     byte[] unpack(byte[] blobBytes, int skip, int size) throws IOException {
-      long frame = Zstd.findFrameCompressedSize(blobBytes);
-      if (Zstd.isError(frame) || frame > blobBytes.length) {
-        throw new EOFException("no whole zstd frame");
-      }
       byte[] plain = new byte[size];
       try (var context = new ZstdDecompressCtx()) {
-        int n = context.decompressByteArray(plain, 0, size, blobBytes, 0, (int) frame);
+        if (blobBytes.length == 0) {
+          throw new EOFException("there is nothing");
+        }
+        int frame = (int) Zstd.findFrameCompressedSize(blobBytes);
+        int n = context.decompressByteArray(plain, 0, size, blobBytes, 0, frame);
         return n == size ? plain : Arrays.copyOf(plain, n);
       } catch (ZstdException e) {
         throw new BadImageException(String.valueOf(e.getMessage()), e);

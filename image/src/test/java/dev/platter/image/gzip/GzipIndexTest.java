@@ -52,7 +52,7 @@ class GzipIndexTest {
 
   @Test
   void impossibleNumbersAreRefused() {
-    refused(b -> b.put(7, (byte) 2), "of this version");
+    refused(b -> b.put(7, (byte) 1), "of this version");
     refused(b -> b.putLong(8, -1), "packed size -1");
     refused(b -> b.putLong(8, 100), "position of span");
     refused(b -> b.putLong(16, Long.MAX_VALUE), "plain size");
@@ -60,7 +60,7 @@ class GzipIndexTest {
     refused(b -> b.putInt(24, 0), "number of spans");
     refused(b -> b.putInt(24, Integer.MAX_VALUE), "number of spans");
     refused(b -> b.putInt(24, -5), "number of spans");
-    refused(b -> b.putInt(28, 0), "number of pieces");
+    refused(b -> b.putInt(28, 0), "size of the index");
     refused(b -> b.putInt(28, -1), "number of pieces");
     refused(b -> b.putInt(28, Integer.MAX_VALUE), "number of pieces");
     refused(b -> b.putLong(piece(b, 0), 1), "start of piece");

@@ -280,6 +280,9 @@ class DiskImageTest {
   void aBombIsStoppedAtTheLimit(String name) throws IOException {
     byte[] tar = MemoryImage.tarWith(name, new byte[2 << 20]);
     assertRefused(new MemoryImage().gzipLayer(tar), "more than the limit of 1048576");
+    byte[] zstd = Zstd.compress(tar);
+    var layer = new Descriptor(MediaTypes.OCI_LAYER + "+zstd", Digest.of(zstd), zstd.length);
+    assertRefused(new MemoryImage().layer(layer, zstd, tar), "more than the limit of 1048576");
   }
 
   @Test
@@ -320,7 +323,7 @@ class DiskImageTest {
     var image = new MemoryImage().gzipLayer(MemoryImage.tarWith("disk/x", random));
     List<Long> seen = new ArrayList<>();
     DiskImage.extract(image, image.manifest(), spool, (layer, bytes) -> seen.add(bytes));
-    assertThat(seen).isSorted().hasSizeGreaterThan(3);
+    assertThat(seen).isSorted().hasSizeGreaterThan(1);
     assertThat(seen.getLast()).isEqualTo(image.manifest().layers().getFirst().size());
   }
 }

@@ -18,9 +18,11 @@ import dev.platter.image.oci.Platform;
 import dev.platter.image.oci.Progress;
 import dev.platter.image.oci.Resolved;
 import dev.platter.image.testing.MixedBytes;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.SequenceInputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -166,7 +168,10 @@ class DiskWaysTest {
     assertThat(Arrays.equals(readAll(locator(image, manifest), image), disk)).isTrue();
   }
 
-  /** skopeo 1.9 packs so; it hangs on tars without an end, which GNU tar's have. */
+  /**
+   * skopeo 1.9 packs so. It waits for ever for the end of tars that have none, and loses the last
+   * block of those that have one, so that the diff_id is wrong when the layer is read as a whole.
+   */
   @Test
   void zstdChunkedOfSkopeoIsReadWithOneRequest() throws IOException {
     OciLayout layout = zstdChunked();
@@ -179,10 +184,6 @@ class DiskWaysTest {
     assertThat(chunked.file().chunks()).hasSizeGreaterThan(20);
     assertThat(Arrays.equals(readAll(locator, layout), disk)).isTrue();
     assertThat(locator.diffIds()).containsExactly(Digest.of(tar));
-
-    var taken = new Taken();
-    DiskLocator.streaming(layout, manifest, 1 << 30).stream(taken, _ -> {}, Progress.NONE);
-    assertThat(Arrays.equals(taken.bytes.toByteArray(), disk)).isTrue();
   }
 
   @Test
@@ -274,6 +275,35 @@ class DiskWaysTest {
     assertThat(indexes).isEmpty();
   }
 
+  /** What the network did is not the image's fault: it may be tried again. */
+  @Test
+  void aConnectionThatBreaksIsNoBadImage() throws IOException {
+    MemoryImage image = packed("gzip -6");
+    Descriptor layer = image.manifest().layers().getFirst();
+    var breaking =
+        new Ranges(image) {
+          @Override
+          public InputStream open(Descriptor blob) throws IOException {
+            InputStream in = super.open(blob);
+            return !blob.equals(layer)
+                ? in
+                : new SequenceInputStream(
+                    new ByteArrayInputStream(in.readNBytes(300_000)),
+                    new InputStream() {
+                      @Override
+                      public int read() throws IOException {
+                        throw new IOException("connection reset");
+                      }
+                    });
+          }
+        };
+    DiskLocator locator = DiskLocator.of(breaking, image.manifest(), LayerIndexes.NONE);
+    assertThatThrownBy(() -> locator.stream(new Taken(), this::keep, Progress.NONE))
+        .isNotInstanceOf(BadImageException.class)
+        .hasMessage("connection reset");
+    assertThat(indexes).isEmpty();
+  }
+
   @Test
   void zerosThatDeflateToNearlyNothingAreReadInChunks() throws IOException {
     disk = new byte[80 << 20];
@@ -289,7 +319,7 @@ class DiskWaysTest {
   }
 
   /** Counts what is asked for. */
-  static final class Ranges implements BlobSource {
+  static class Ranges implements BlobSource {
     private final BlobSource source;
     int requests;
     int wholes;

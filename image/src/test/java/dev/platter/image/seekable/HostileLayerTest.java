@@ -84,7 +84,7 @@ class HostileLayerTest {
         "\"size\": 3000 | \"size\": 3e3 | 'size' is not a possible number",
         "\"size\": 3000 | \"size\": \"3000\" | 'size' is not a possible number",
         "\"size\": 3000 | \"size\": 9223372036854775807 | 'size' is not a possible number",
-        "\"size\": 3000 | \"size\": 0 | the chunks of disk/a end at byte",
+        "\"size\": 3000 | \"size\": 0 | the chunk before it ends at 0",
         "\"size\": 3000 | \"size\": 2000 | entry 3 (disk/a): 0 bytes at 2000 of a file of 2000",
         "\"size\": 3000 | \"size\": 1999 | entry 2 (disk/a): 2000 bytes at 0 of a file of 1999",
         "\"size\": 3000 | \"size\": 99999999 | disk/a cannot be read in chunks",
