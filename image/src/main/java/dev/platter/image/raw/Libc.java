@@ -30,8 +30,10 @@ final class Libc {
   static final int O_RDWR = 2;
   static final int O_CREAT = 0x40;
   static final int O_EXCL = 0x80;
+  static final int O_DIRECT = 0x4000;
   static final int O_CLOEXEC = 0x80000;
 
+  static final int SEEK_END = 2;
   static final int SEEK_DATA = 3;
   static final int SEEK_HOLE = 4;
 
@@ -39,7 +41,11 @@ final class Libc {
   static final int FALLOC_FL_PUNCH_HOLE = 2;
   static final int FALLOC_FL_ZERO_RANGE = 16;
 
+  static final int MADV_POPULATE_READ = 22;
+
   private static final long FICLONE = 0x40049409L;
+  private static final long FICLONERANGE = 0x4020940dL;
+  private static final long BLKSSZGET = 0x1268L;
 
   private static final Linker LINKER = Linker.nativeLinker();
   private static final StructLayout STATE = Linker.Option.captureStateLayout();
@@ -61,6 +67,12 @@ final class Libc {
           -1);
   private static final MethodHandle IOCTL =
       call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT), 2);
+  private static final MethodHandle IOCTL_POINTER =
+      call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS), 2);
+  private static final MethodHandle PWRITE =
+      call("pwrite", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG), -1);
+  private static final MethodHandle MADVISE =
+      call("madvise", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT), -1);
   private static final MethodHandle STRERROR =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("strerror"), FunctionDescriptor.of(ADDRESS, JAVA_INT));
@@ -103,6 +115,38 @@ final class Libc {
   static int clone(int targetFd, int sourceFd) {
     return (int)
         negatedErrno((arena, s) -> (int) IOCTL.invokeExact(s, targetFd, FICLONE, sourceFd));
+  }
+
+  /** Makes a range of one file share the blocks of a range of another. */
+  static int cloneRange(int targetFd, long targetOffset, int sourceFd, long offset, long length) {
+    return (int)
+        negatedErrno(
+            (arena, s) -> {
+              MemorySegment range =
+                  arena.allocateFrom(JAVA_LONG, sourceFd, offset, length, targetOffset);
+              return (int) IOCTL_POINTER.invokeExact(s, targetFd, FICLONERANGE, range);
+            });
+  }
+
+  /** The size of a sector of a block device. */
+  static int sectorSize(int fd) {
+    return (int)
+        negatedErrno(
+            (arena, s) -> {
+              MemorySegment size = arena.allocate(JAVA_INT);
+              int result = (int) IOCTL_POINTER.invokeExact(s, fd, BLKSSZGET, size);
+              return result < 0 ? result : size.get(JAVA_INT, 0);
+            });
+  }
+
+  static long pwrite(int fd, MemorySegment bytes, long offset) {
+    return negatedErrno(
+        (arena, s) -> (long) PWRITE.invokeExact(s, fd, bytes, bytes.byteSize(), offset));
+  }
+
+  static int madvise(MemorySegment mapped, int advice) {
+    return (int)
+        negatedErrno((arena, s) -> (int) MADVISE.invokeExact(s, mapped, mapped.byteSize(), advice));
   }
 
   static String message(int errno) {
