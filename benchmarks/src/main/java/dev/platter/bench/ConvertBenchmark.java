@@ -39,7 +39,7 @@ final class ConvertBenchmark implements Benchmark {
         + RUNS * RUN / MIB
         + " MiB of data in "
         + RUNS
-        + " runs, a quarter random and the rest made of words. The image is in the page cache; nobody syncs, but a"
+        + " runs, which compress by half. The image is in the page cache; nobody syncs, but a"
         + " device is written back when it is closed. Ours opens, checks, copies and closes in a process that is warm;"
         + " \"as a process\" counts the start of a JVM with the cache of classes that `./platter` has. CPU is that of"
         + " the process, compiler threads included; what the kernel does in threads of its own (loop device, write-back)"
@@ -226,15 +226,10 @@ final class ConvertBenchmark implements Benchmark {
 
   private static Path disk(Path file) throws IOException {
     var random = new Random(1);
-    var words = new byte[2000][];
-    for (var i = 0; i < words.length; i++) {
-      words[i] = new byte[3 + random.nextInt(9)];
-      random.nextBytes(words[i]);
-    }
     try (var channel =
         FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
       for (var i = 0; i < RUNS; i++) {
-        channel.write(text(random, words), 2L * i * RUN);
+        channel.write(ByteBuffer.wrap(bytes(random)), 2L * i * RUN);
       }
       channel.write(ByteBuffer.allocate(1), SIZE - 1);
       channel.force(true);
@@ -242,17 +237,19 @@ final class ConvertBenchmark implements Benchmark {
     return file;
   }
 
-  private static ByteBuffer text(Random random, byte[][] words) {
-    var run = ByteBuffer.allocate((int) RUN);
-    var noise = new byte[4 << 10];
-    while (run.remaining() > noise.length + 12) {
-      random.nextBytes(noise);
-      run.put(noise);
-      for (var end = Math.min(run.capacity() - 12, run.position() + 12 * 1024);
-          run.position() < end; ) {
-        run.put(words[random.nextInt(1 + random.nextInt(words.length))]);
+  /** Compresses by half, as programs do: a few new bytes, then some that were there before. */
+  private static byte[] bytes(Random random) {
+    var bytes = new byte[(int) RUN];
+    for (var at = 0; at < bytes.length; ) {
+      for (var end = Math.min(bytes.length, at + 1 + random.nextInt(8)); at < end; at++) {
+        bytes[at] = (byte) random.nextInt();
+      }
+      var length = Math.min(bytes.length - at, 4 + random.nextInt(16));
+      var from = Math.max(0, at - 1 - random.nextInt(16 << 10));
+      for (var end = at + length; at < end; at++) {
+        bytes[at] = bytes[from++];
       }
     }
-    return run.rewind();
+    return bytes;
   }
 }

@@ -1,7 +1,5 @@
 package dev.platter.image.qcow2;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
@@ -14,10 +12,10 @@ import java.nio.ByteBuffer;
 import java.util.Optional;
 
 /**
- * Raw deflate by libdeflate, where the machine has it: two to three times as fast as zlib, since it
- * wants a whole stream and room for all of it. It is told the length of both buffers and stays
- * inside. What it does not take (a stream that has no end, or would go on) is left to zlib, which
- * knows how to stop in the middle.
+ * Raw deflate by libdeflate, where the machine has it: about twice as fast as zlib, since it wants
+ * a whole stream and room for all of it. It is told the length of both buffers and stays inside.
+ * What it does not take (a stream that has no end, or would go on) is left to zlib, which knows how
+ * to stop in the middle.
  *
  * <p>{@code -Dplatter.libdeflate=off} does without.
  */
@@ -25,7 +23,7 @@ final class LibdeflateDecompressor implements Decompressor {
   private static final Optional<Library> LIBRARY = Library.load();
 
   private final Library library = LIBRARY.orElseThrow();
-  private final MemorySegment state = library.allocate();
+  private final long state = library.allocate();
   private final ZlibDecompressor zlib = new ZlibDecompressor();
 
   static boolean isAvailable() {
@@ -47,8 +45,11 @@ final class LibdeflateDecompressor implements Decompressor {
     zlib.close();
   }
 
-  /** The three functions of the library that are needed. */
-  private record Library(MethodHandle alloc, MethodHandle inflate, MethodHandle release) {
+  /**
+   * The functions of the library that are needed; one shape of call for all, as it is made once.
+   */
+  private record Library(
+      MethodHandle call, MemorySegment alloc, MemorySegment inflate, MemorySegment release) {
     static Optional<Library> load() {
       if ("off".equals(System.getProperty("platter.libdeflate"))) {
         return Optional.empty();
@@ -59,52 +60,40 @@ final class LibdeflateDecompressor implements Decompressor {
       } catch (IllegalArgumentException e) {
         return Optional.empty();
       }
-      Linker linker = Linker.nativeLinker();
+      FunctionDescriptor six =
+          FunctionDescriptor.of(
+              JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
       return Optional.of(
           new Library(
-              linker.downcallHandle(
-                  symbols.findOrThrow("libdeflate_alloc_decompressor"),
-                  FunctionDescriptor.of(ADDRESS)),
-              linker.downcallHandle(
-                  symbols.findOrThrow("libdeflate_deflate_decompress"),
-                  FunctionDescriptor.of(
-                      JAVA_INT, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS)),
-              linker.downcallHandle(
-                  symbols.findOrThrow("libdeflate_free_decompressor"),
-                  FunctionDescriptor.ofVoid(ADDRESS))));
+              Linker.nativeLinker().downcallHandle(six),
+              symbols.findOrThrow("libdeflate_alloc_decompressor"),
+              symbols.findOrThrow("libdeflate_deflate_decompress"),
+              symbols.findOrThrow("libdeflate_free_decompressor")));
     }
 
-    MemorySegment allocate() {
-      try {
-        MemorySegment state = (MemorySegment) alloc.invokeExact();
-        if (state.address() == 0) {
-          throw new OutOfMemoryError("libdeflate has no memory");
-        }
-        return state;
-      } catch (Error e) {
-        throw e;
-      } catch (Throwable e) {
-        throw new AssertionError(e);
+    long allocate() {
+      long state = call(alloc, 0, 0, 0, 0, 0);
+      if (state == 0) {
+        throw new OutOfMemoryError("libdeflate has no memory");
       }
+      return state;
     }
 
-    /** Whether a whole stream was there and filled the output exactly. */
-    boolean decompress(MemorySegment state, MemorySegment in, MemorySegment out) {
-      try {
-        return (int)
-                inflate.invokeExact(
-                    state, in, in.byteSize(), out, out.byteSize(), MemorySegment.NULL)
-            == 0;
-      } catch (Throwable e) {
-        throw new AssertionError(e);
-      }
+    /** Whether a whole stream was there and filled the output exactly; both are off the heap. */
+    boolean decompress(long state, MemorySegment in, MemorySegment out) {
+      return (int) call(inflate, state, in.address(), in.byteSize(), out.address(), out.byteSize())
+          == 0;
     }
 
-    void free(MemorySegment state) {
+    void free(long state) {
+      call(release, state, 0, 0, 0, 0);
+    }
+
+    private long call(MemorySegment function, long a, long b, long c, long d, long e) {
       try {
-        release.invokeExact(state);
-      } catch (Throwable e) {
-        throw new AssertionError(e);
+        return (long) call.invokeExact(function, a, b, c, d, e, 0L);
+      } catch (Throwable t) {
+        throw new AssertionError("a call with fixed types cannot throw", t);
       }
     }
   }
