@@ -5,6 +5,7 @@ import dev.platter.block.base.ChunkCache;
 import dev.platter.block.base.KnownBases;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
+import dev.platter.image.lazy.LayerIndex;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Manifest;
 import dev.platter.model.PlatterException;
@@ -126,6 +127,13 @@ final class ImageStore implements AutoCloseable {
       return manifest;
     }
     throw new BadImageException(digest + " is an index of images, not an image");
+  }
+
+  /** For the day that an image with these layers is wanted again. */
+  void keep(List<LayerIndex> indexes) throws IOException {
+    for (var index : indexes) {
+      shared.indexes().keep(index);
+    }
   }
 
   KnownBases known() {

@@ -179,6 +179,7 @@ final class LazyImage implements AutoCloseable {
             record.fetched() + status.bytesFetched(),
             record.deduplicated() + status.bytesDeduplicated());
     store.publish(record);
+    store.keep(disk.indexes());
     files.removeWork();
     store.known().remove(directory);
     store.donate(record.digest());
