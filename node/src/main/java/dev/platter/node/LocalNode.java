@@ -25,7 +25,7 @@ public final class LocalNode {
   private static Images images(NodeConfig config) {
     var layout = config.layout();
     return config.daemon().isEmpty()
-        ? new LocalImages(layout, sources(config), () -> VmRecord.digests(layout))
+        ? new LocalImages(layout, sources(config), new VmImages(layout))
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 
@@ -34,10 +34,15 @@ public final class LocalNode {
     return reference ->
         switch (ImageName.parse(reference, config.registry())) {
           case ImageName.InLayout image ->
-              new ImageSources.Located(new OciLayout(image.directory()), image.tag());
+              new ImageSources.Located(
+                  new OciLayout(image.directory()),
+                  image.tag(),
+                  "oci:" + image.directory().toAbsolutePath() + ":" + image.tag());
           case ImageName.InRegistry image ->
               new ImageSources.Located(
-                  registries.get().client(image.reference()), image.reference().tagOrDigest());
+                  registries.get().client(image.reference()),
+                  image.reference().tagOrDigest(),
+                  image.reference().toString());
         };
   }
 

@@ -195,7 +195,7 @@ final class LazyImage implements AutoCloseable {
       record =
           record.with(
               ImageRecord.State.QUARANTINED,
-              why.getMessage(),
+              why.getMessage() + users(),
               record.fetched() + status.bytesFetched(),
               record.deduplicated() + status.bytesDeduplicated());
       store.publish(record);
@@ -204,6 +204,11 @@ final class LazyImage implements AutoCloseable {
       why.addSuppressed(e);
     }
     listener.accept(record);
+  }
+
+  private String users() {
+    var names = store.users().of(record.digest());
+    return names.isEmpty() ? "" : "; VMs that have used it: " + String.join(", ", names);
   }
 
   /** Completes the base and waits for it. */
