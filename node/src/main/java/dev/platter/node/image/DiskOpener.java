@@ -14,12 +14,14 @@ import dev.platter.image.lazy.LayerIndex;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.seekable.LayerAnnotations;
+import dev.platter.registry.RegistryClient;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -44,6 +46,7 @@ final class DiskOpener {
   /**
    * @param badNews is told of what is bad for good
    * @param indexes of layers that were read from end to end, so far
+   * @param advice where a boot trace may be found, if one would help
    */
   record Opened(
       Base base,
@@ -51,6 +54,7 @@ final class DiskOpener {
       String name,
       BadNews badNews,
       List<LayerIndex> indexes,
+      Optional<RegistryClient> advice,
       AtomicBoolean closed)
       implements Closeable {
     @Override
@@ -119,15 +123,20 @@ final class DiskOpener {
       if (prefix > 0) {
         file.prefetch(0, prefix);
       }
-      return opened(Base.open(directory, file), file, disk.file().name());
+      var inOrder = prefix > 0 && LayerAnnotations.bootTrace(disk.layer()).isPresent();
+      return opened(Base.open(directory, file), file, disk.file().name(), inOrder);
     } catch (IOException | RuntimeException e) {
       file.close();
       throw e;
     }
   }
 
-  private Opened opened(Base base, Closeable file, String name) {
-    return new Opened(base, file, name, badNews, indexes, closed);
+  private Opened opened(Base base, Closeable file, String name, boolean inOrder) {
+    Optional<RegistryClient> advice =
+        !inOrder && source instanceof RegistryClient registry
+            ? Optional.of(registry)
+            : Optional.empty();
+    return new Opened(base, file, name, badNews, indexes, advice, closed);
   }
 
   /** Returns when the disk begins to pass; the rest of the layer follows. */
@@ -145,7 +154,7 @@ final class DiskOpener {
         file.close();
         return inChunks(wire, locator, chunked, 0);
       }
-      return opened(Base.open(directory, file), file, name.join());
+      return opened(Base.open(directory, file), file, name.join(), true);
     } catch (CompletionException e) {
       closed.set(true);
       file.close();
