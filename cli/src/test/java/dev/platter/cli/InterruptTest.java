@@ -10,7 +10,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
+import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -47,16 +49,33 @@ class InterruptTest {
     } finally {
       release.countDown();
       server.stop(0);
+      endDaemon(work.resolve("s"));
       new dev.platter.node.libvirt.PrivateLibvirt(
               work.resolve("s/libvirt"), work.resolve("s/run/libvirt"))
           .stop();
     }
   }
 
+  /** The command has started it; it would end by itself some time after the test. */
+  private static void endDaemon(Path state) throws Exception {
+    var daemons =
+        ProcessHandle.allProcesses()
+            .filter(process -> process.info().command().orElse("").endsWith("java"))
+            .filter(
+                process ->
+                    process.info().arguments().map(Arrays::asList).orElse(List.of()).stream()
+                        .anyMatch(state.toString()::equals))
+            .toList();
+    for (var daemon : daemons) {
+      daemon.destroy();
+      daemon.onExit().get(30, TimeUnit.SECONDS);
+    }
+  }
+
   private static Process platter(String... args) throws IOException {
     var command =
         new java.util.ArrayList<>(
-            java.util.List.of(
+            List.of(
                 // Whoever runs the tests in the background may ignore the signal, and children
                 // inherit that.
                 "env",
@@ -66,7 +85,7 @@ class InterruptTest {
                 "-cp",
                 System.getProperty("java.class.path"),
                 Main.class.getName()));
-    command.addAll(java.util.List.of(args));
+    command.addAll(List.of(args));
     return new ProcessBuilder(command).inheritIO().start();
   }
 
@@ -124,9 +143,9 @@ class InterruptTest {
     }
   }
 
-  private static java.util.List<Path> left(Path directory) throws IOException {
+  private static List<Path> left(Path directory) throws IOException {
     if (!Files.exists(directory)) {
-      return java.util.List.of();
+      return List.of();
     }
     try (var files = Files.list(directory)) {
       return files.toList();

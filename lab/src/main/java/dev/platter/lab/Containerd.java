@@ -73,6 +73,10 @@ public final class Containerd implements AutoCloseable {
     address = "%1$s/socket"
     [ttrpc]
     address = "%1$s/ttrpc"
+    # A view is nobody's: the collector would take it away while it is looked at.
+    [plugins."io.containerd.gc.v1.scheduler"]
+    schedule_delay = "1h"
+    startup_delay = "1h"
     """
         .formatted(directory, disabled);
   }

@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -32,11 +33,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * chunks, or as a stream that is served as it passes.
  */
 final class DiskOpener {
+  private static final Duration TO_OPEN = Duration.ofMinutes(2);
+
   private final Path directory;
   private final BlobSource source;
   private final Manifest manifest;
   private final Store store;
   private final AtomicBoolean closed = new AtomicBoolean();
+  private final AtomicBoolean opened = new AtomicBoolean();
   private final BadNews badNews = new BadNews();
   private final List<LayerIndex> indexes = new CopyOnWriteArrayList<>();
 
@@ -98,12 +102,30 @@ final class DiskOpener {
 
   private Opened locate(BlobSource wire, long prefix) throws IOException {
     var kept =
-        new KeptRanges(new PatientBlobs(wire, () -> !closed.get()), directory.resolve("contents"));
+        new KeptRanges(
+            new PatientBlobs(wire, () -> opened.get() && !closed.get()),
+            directory.resolve("contents"));
     var locator = DiskLocator.of(kept, manifest, store.indexes());
     return switch (locator.locate()) {
       case DiskLocation.Chunked chunked -> inChunks(wire, locator, chunked, prefix);
       case DiskLocation.Streamed _ -> streamed(wire, locator);
     };
+  }
+
+  /** Guests wait for ever; who asks for an image for the first time is told in time. */
+  private void giveUpLater(Closeable file) {
+    Thread.ofVirtual()
+        .start(
+            () -> {
+              try {
+                Thread.sleep(TO_OPEN);
+                if (!opened.get()) {
+                  file.close();
+                }
+              } catch (InterruptedException | IOException e) {
+                Thread.currentThread().interrupt();
+              }
+            });
   }
 
   private Opened inChunks(
@@ -119,6 +141,7 @@ final class DiskOpener {
             },
             disk.file());
     var file = LayerFile.open(directory, origin, store.cache(), store.known(), badNews);
+    giveUpLater(file);
     try {
       if (prefix > 0) {
         file.prefetch(0, prefix);
@@ -132,6 +155,7 @@ final class DiskOpener {
   }
 
   private Opened opened(Base base, Closeable file, String name, boolean inOrder) {
+    opened.set(true);
     Optional<RegistryClient> advice =
         !inOrder && source instanceof RegistryClient registry
             ? Optional.of(registry)
@@ -142,6 +166,7 @@ final class DiskOpener {
   /** Returns when the disk begins to pass; the rest of the layer follows. */
   private Opened streamed(BlobSource wire, DiskLocator locator) throws IOException {
     var file = StreamedFile.create(directory);
+    giveUpLater(file);
     var begun = new CompletableFuture<DiskLocation>();
     var name = new CompletableFuture<String>();
     Thread.ofPlatform()

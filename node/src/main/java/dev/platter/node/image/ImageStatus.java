@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.platter.block.FileDevice;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -65,6 +66,8 @@ public record ImageStatus(
           at += run.length();
         }
       }
+    } catch (NoSuchFileException e) {
+      return ""; // it is being removed
     }
     return new String(map);
   }

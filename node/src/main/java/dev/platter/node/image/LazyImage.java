@@ -71,7 +71,6 @@ final class LazyImage implements AutoCloseable {
                   0,
                   Instant.now().toString());
       var image = new LazyImage(store, disk, record);
-      disk.badNews().tell(image::quarantine);
       if (before == null) {
         store.publish(record);
         Durable.syncDirectory(Durable.parent(store.directory(digest)));
@@ -79,6 +78,7 @@ final class LazyImage implements AutoCloseable {
       store.known().add(disk.base());
       image.recordBoot();
       disk.advice().ifPresent(image::fetchAhead);
+      disk.badNews().tell(image::quarantine);
       return image;
     } catch (IOException | RuntimeException e) {
       disk.close();
@@ -98,9 +98,12 @@ final class LazyImage implements AutoCloseable {
     return record;
   }
 
-  /** Is told, once, when the image is sealed or put in quarantine. */
-  void whenEnded(Consumer<ImageRecord> consumer) {
+  /** Is told when the image is sealed or put in quarantine, also if that has happened. */
+  synchronized void whenEnded(Consumer<ImageRecord> consumer) {
     listener = consumer;
+    if (ended()) {
+      consumer.accept(record);
+    }
   }
 
   private Path trace() {

@@ -51,10 +51,10 @@ final class ServedImages implements AutoCloseable {
     }
     try {
       var opened = store.open(reference, digest, manifest);
-      opened.whenEnded(ended);
       var served = new ServedImage(opened);
       nbd.add(digest, served);
       image.complete(served);
+      opened.whenEnded(ended);
       return served;
     } catch (IOException | RuntimeException | Error e) {
       synchronized (this) {

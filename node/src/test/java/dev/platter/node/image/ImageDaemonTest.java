@@ -214,7 +214,7 @@ class ImageDaemonTest {
         catchThrowableOfType(
             PlatterException.class,
             () -> images.complete(reference, digest, Images.BytesDone.NOBODY));
-    assertThat(failure.code()).isEqualTo(Code.REFUSED);
+    assertThat(failure.code()).as(failure.toString()).isEqualTo(Code.REFUSED);
     await(() -> !Files.exists(layout.image(digest)));
     assertThat(images.list()).isEmpty();
   }
