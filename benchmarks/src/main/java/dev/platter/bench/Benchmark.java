@@ -10,6 +10,11 @@ interface Benchmark {
   /** What is measured and under what conditions, for the page that shows the result. */
   String description();
 
+  /** How many rounds count unless somebody asks for another number. */
+  default int rounds() {
+    return 15;
+  }
+
   /**
    * @param work an empty directory, removed afterwards
    */

@@ -54,6 +54,14 @@ final class Contest {
             median(counted.stream().map(Stopwatch.Reading::cpuMillis).toList())));
   }
 
+  static Outcome outcome(Map<String, Outcome> outcomes, String name) {
+    var outcome = outcomes.get(name);
+    if (outcome == null) {
+      throw new IllegalStateException("no contender " + name);
+    }
+    return outcome;
+  }
+
   static double median(List<Double> values) {
     var sorted = values.stream().sorted().toList();
     var middle = sorted.size() / 2;

@@ -9,10 +9,11 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
 /**
- * Wall time, and the CPU time of this thread and of the processes it waited for. The JDK tells
- * nothing of the latter, so it is asked of getrusage(2).
+ * Wall time, and the CPU time of this thread (or all threads) and of the processes it waited for.
+ * The JDK tells nothing of the latter, so it is asked of getrusage(2).
  */
 final class Stopwatch {
+  private static final int RUSAGE_SELF = 0;
   private static final int RUSAGE_CHILDREN = -1;
   private static final int RUSAGE_BYTES = 144;
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -23,20 +24,26 @@ final class Stopwatch {
               FunctionDescriptor.of(
                   ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
 
+  private final boolean allThreads;
   private final long started;
   private final long cpuStarted;
 
   /** What a stopwatch showed when it was stopped. */
   record Reading(double millis, double cpuMillis) {}
 
-  private Stopwatch(long started, long cpuStarted) {
-    this.started = started;
-    this.cpuStarted = cpuStarted;
+  private Stopwatch(boolean allThreads) {
+    this.allThreads = allThreads;
+    this.cpuStarted = cpuNanos();
+    this.started = System.nanoTime();
   }
 
   static Stopwatch start() {
-    var cpu = cpuNanos();
-    return new Stopwatch(System.nanoTime(), cpu);
+    return new Stopwatch(false);
+  }
+
+  /** Counts the CPU time of all threads of this process, the compiler's included. */
+  static Stopwatch startForAllThreads() {
+    return new Stopwatch(true);
   }
 
   Reading stop() {
@@ -44,14 +51,15 @@ final class Stopwatch {
     return new Reading(wall / 1e6, (cpuNanos() - cpuStarted) / 1e6);
   }
 
-  private static long cpuNanos() {
-    return THREADS.getCurrentThreadCpuTime() + childrenNanos();
+  private long cpuNanos() {
+    var ours = allThreads ? usedNanos(RUSAGE_SELF) : THREADS.getCurrentThreadCpuTime();
+    return ours + usedNanos(RUSAGE_CHILDREN);
   }
 
-  private static long childrenNanos() {
+  private static long usedNanos(int whose) {
     try (var arena = Arena.ofConfined()) {
       var usage = arena.allocate(RUSAGE_BYTES, 8);
-      var status = (int) GETRUSAGE.invokeExact(RUSAGE_CHILDREN, usage);
+      var status = (int) GETRUSAGE.invokeExact(whose, usage);
       if (status != 0) {
         throw new IllegalStateException("getrusage failed");
       }

@@ -1,6 +1,7 @@
 package dev.platter.bench;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.util.List;
 
 /** Runs a rival. A failed program looks infinitely fast, so the exit status is always checked. */
@@ -13,6 +14,16 @@ final class Tool {
 
   static String output(String... command) throws IOException, InterruptedException {
     return run(command).output;
+  }
+
+  /** For what has to be undone at the end of a benchmark. */
+  static void cleanUp(String... command) throws IOException {
+    try {
+      run(command);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException(List.of(command) + " was interrupted");
+    }
   }
 
   private record Result(Stopwatch.Reading reading, String output) {}
