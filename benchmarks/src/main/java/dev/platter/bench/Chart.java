@@ -19,6 +19,8 @@ final class Chart {
     var most = rows.stream().mapToDouble(row -> Math.max(row.ours(), row.rival())).max().orElse(10);
     var from = Math.floor(Math.log10(least));
     var to = Math.ceil(Math.log10(most));
+    var units = rows.stream().map(Row::unit).distinct().toList();
+    var unit = units.size() == 1 ? units.getFirst() : "";
     var height = rows.size() * ROW + 50;
     var svg = new StringBuilder();
     svg.append(
@@ -35,7 +37,7 @@ final class Chart {
                   height - 30,
                   x,
                   height - 12,
-                  label(Math.pow(10, power), rows.getFirst().unit())));
+                  label(Math.pow(10, power), unit)));
     }
     for (var i = 0; i < rows.size(); i++) {
       var row = rows.get(i);

@@ -47,8 +47,8 @@ public final class Main {
       var conditions =
           String.format(
               Locale.ROOT,
-              "Medians of %d rounds after five to warm up, interleaved; %d processors; load %s before, %s after.",
-              rounds,
+              "%s; %d processors; load %s before, %s after.",
+              benchmark.conditions(rounds),
               Runtime.getRuntime().availableProcessors(),
               loadBefore,
               load());

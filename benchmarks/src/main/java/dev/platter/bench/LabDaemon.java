@@ -1,0 +1,38 @@
+package dev.platter.bench;
+
+import dev.platter.node.NodeConfig;
+import dev.platter.node.NodeDaemon;
+import dev.platter.node.image.ImageDaemon;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The daemon as a process of its own: {@code DIRECTORY LIBVIRT}. It never fetches ahead of its
+ * guests, so that what they need can be counted.
+ */
+final class LabDaemon {
+  static final ImageDaemon.Options NO_HYDRATION =
+      new ImageDaemon.Options(Duration.ofMinutes(1), Duration.ofDays(1), Duration.ofDays(1), 0, 0);
+
+  private LabDaemon() {}
+
+  static List<String> command(Path directory, String libvirt) {
+    return List.of(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-XX:+UseSerialGC",
+        "--enable-native-access=ALL-UNNAMED",
+        "-cp",
+        System.getProperty("java.class.path"),
+        LabDaemon.class.getName(),
+        directory.toString(),
+        libvirt);
+  }
+
+  public static void main(String[] args) throws Exception {
+    var layout = LabNode.layout(Path.of(args[0]));
+    var config = new NodeConfig(layout, Optional.of(args[1]), Optional.empty());
+    new NodeDaemon(config, System.err::println).run(NO_HYDRATION);
+  }
+}
