@@ -12,7 +12,8 @@ import java.util.Optional;
 
 /** {@code ./bench --list}, {@code ./bench NAME [-o json] [--rounds N] [--publish]}. */
 public final class Main {
-  private static final List<Benchmark> ALL = List.of(new RootfsBenchmark(), new NbdBenchmark());
+  private static final List<Benchmark> ALL =
+      List.of(new RootfsBenchmark(), new NbdBenchmark(), new ConvertBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}
@@ -39,7 +40,9 @@ public final class Main {
   private static void run(Benchmark benchmark, List<String> arguments, PrintWriter out)
       throws Exception {
     var rounds =
-        Math.max(LEAST_ROUNDS, option(arguments, "--rounds").map(Integer::parseInt).orElse(15));
+        Math.max(
+            LEAST_ROUNDS,
+            option(arguments, "--rounds").map(Integer::parseInt).orElse(benchmark.rounds()));
     var work = Files.createTempDirectory("platter-bench-");
     try {
       var loadBefore = load();

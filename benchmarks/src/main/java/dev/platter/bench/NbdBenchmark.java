@@ -81,7 +81,7 @@ final class NbdBenchmark implements Benchmark {
     var outcomes = contest.run(rounds);
     var rows = new ArrayList<Row>();
     for (var rival : List.of(NBDKIT, QEMU)) {
-      rows.add(row(load, outcome(outcomes, OURS), outcome(outcomes, rival), rival));
+      rows.add(row(load, Contest.outcome(outcomes, OURS), Contest.outcome(outcomes, rival), rival));
     }
     return rows;
   }
@@ -104,14 +104,6 @@ final class NbdBenchmark implements Benchmark {
         load.unit,
         ours.median().cpuMillis(),
         rival.median().cpuMillis());
-  }
-
-  private static Contest.Outcome outcome(Map<String, Contest.Outcome> outcomes, String name) {
-    var outcome = outcomes.get(name);
-    if (outcome == null) {
-      throw new IllegalStateException("no contender " + name);
-    }
-    return outcome;
   }
 
   private static double copy(String uri) throws Exception {

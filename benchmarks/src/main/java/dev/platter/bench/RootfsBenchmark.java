@@ -135,9 +135,9 @@ final class RootfsBenchmark implements Benchmark {
 
   private static List<Row> rows(
       String size, Map<String, Contest.Outcome> outcomes, Stopwatch.Reading wholeVm) {
-    var ours = outcome(outcomes, "ours");
-    var create = outcome(outcomes, "create");
-    var convert = outcome(outcomes, "convert");
+    var ours = Contest.outcome(outcomes, "ours");
+    var create = Contest.outcome(outcomes, "create");
+    var convert = Contest.outcome(outcomes, "convert");
     var rows = new ArrayList<Row>();
     rows.add(row("disk ready, " + size, ours.median(), create.median(), "qemu-img create -b"));
     rows.add(
@@ -148,14 +148,6 @@ final class RootfsBenchmark implements Benchmark {
     }
     rows.add(row("whole VM, " + size, wholeVm, create.median(), "qemu-img create -b"));
     return rows;
-  }
-
-  private static Contest.Outcome outcome(Map<String, Contest.Outcome> outcomes, String name) {
-    var outcome = outcomes.get(name);
-    if (outcome == null) {
-      throw new IllegalStateException("no contender " + name);
-    }
-    return outcome;
   }
 
   private static Row row(

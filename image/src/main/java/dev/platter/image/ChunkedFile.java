@@ -1,6 +1,7 @@
 package dev.platter.image;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The disk file of a layer, readable in chunks: what to fetch of the blob for some bytes of the
@@ -27,6 +28,16 @@ public interface ChunkedFile {
    * @return exactly the bytes of the chunk
    */
   byte[] decode(Chunk chunk, byte[] blobBytes) throws BadImageException;
+
+  /**
+   * The bytes of the layer that a chunk was made from, told from the chunk: possible where writers
+   * always pack alike. No more than a guess until the digest of the layer confirms it.
+   *
+   * @return null if there is no telling
+   */
+  default byte @Nullable [] pack(Chunk chunk, byte[] plain) {
+    return null;
+  }
 
   /** The index of the chunk that holds a byte of the disk file. */
   default int chunkAt(long fileOffset) {

@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.image.BadImageException;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
+import dev.platter.image.raw.RawTarget;
 import dev.platter.image.raw.SparseCopy;
 import dev.platter.image.raw.SparseWriter;
 import dev.platter.model.DiskFormat;
@@ -103,14 +104,9 @@ final class LocalDisks {
         case RAW -> SparseCopy.copy(from, to, done -> progress.bytes("copy", done, size));
         case QCOW2 -> {
           try (var reader = Qcow2Reader.open(from, Limits.DEFAULT);
-              var target =
-                  FileChannel.open(
-                      to,
-                      StandardOpenOption.CREATE_NEW,
-                      StandardOpenOption.READ,
-                      StandardOpenOption.WRITE)) {
+              var target = RawTarget.create(to)) {
             reader.copyTo(target, done -> progress.bytes("unpack", done, size));
-            target.force(true);
+            target.force();
           }
         }
       }

@@ -3,7 +3,7 @@ package dev.platter.registry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.platter.image.oci.DiskImage;
+import dev.platter.image.lazy.DiskImage;
 import dev.platter.image.oci.ExtractedDisk;
 import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;

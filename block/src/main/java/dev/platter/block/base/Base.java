@@ -33,7 +33,7 @@ public final class Base implements BlockDevice {
   /** The largest disk: its map takes 32 MiB. */
   public static final long MOST_BYTES = 8L << 40;
 
-  private static final int MOST_BLOCKS_AT_ONCE = 16;
+  private static final int MOST_BLOCKS_AT_ONCE = 64;
 
   private final Path directory;
   private final DiskFile file;
@@ -150,6 +150,24 @@ public final class Base implements BlockDevice {
     }
   }
 
+  /**
+   * Fetches what a guest is going to read, in this order, many blocks at a time; returns when all
+   * of it is here. A trace of a disk of another size is ignored: it is only advice.
+   */
+  public void prefetch(Trace trace) throws IOException {
+    if (trace.virtualSize() != size) {
+      return;
+    }
+    List<Integer> blocks = trace.blocks();
+    for (int at = 0; at < blocks.size(); at += MOST_BLOCKS_AT_ONCE) {
+      List<Integer> next = blocks.subList(at, Math.min(blocks.size(), at + MOST_BLOCKS_AT_ONCE));
+      filler.bring(next);
+      for (int block : next) {
+        fetchBlocks(block, block + 1);
+      }
+    }
+  }
+
   /** A chunk came that nobody may have asked for: its blocks are made while it is in memory. */
   private void arrived(long fileOffset, PlainChunk plain) throws IOException {
     for (int at = 0; at + BLOCK <= plain.bytes().length; at += BLOCK) {
@@ -169,12 +187,8 @@ public final class Base implements BlockDevice {
       fetch(offset, length);
     }
     touched(offset, length);
-    for (long at = offset; into.hasRemaining(); ) {
-      int n = raw.channel().read(into, at);
-      if (n < 0) {
-        throw new EOFException("the base was cut to " + at + " bytes while in use");
-      }
-      at += n;
+    if (!Fully.read(raw.channel(), into, offset)) {
+      throw new EOFException("the base was cut while in use");
     }
   }
 
@@ -224,13 +238,10 @@ public final class Base implements BlockDevice {
   }
 
   public BaseStatus status() {
+    BlockCounts blocks = map.count(0, map.blocks());
     Progress progress = file.progress();
     return new BaseStatus(
-        size,
-        map.count(0, map.blocks()),
-        progress.fetched.get(),
-        progress.deduplicated.get(),
-        progress.lastError());
+        size, blocks, progress.fetched.get(), blocks.copied() * BLOCK, progress.lastError());
   }
 
   /** The disk in so many parts of about equal size, or fewer, for drawing. */
@@ -291,7 +302,7 @@ public final class Base implements BlockDevice {
   @Override
   public void close() throws IOException {
     closed = true;
-    filler.close();
+    filler.stop();
     try {
       if (file instanceof LayerFile layer) {
         layer.stop();
@@ -301,6 +312,7 @@ public final class Base implements BlockDevice {
       flights.close();
       checkpoints.close();
       checkpoint();
+      filler.close();
     } finally {
       try (map;
           donor) {

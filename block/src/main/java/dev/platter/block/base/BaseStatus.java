@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * @param virtualSize of the disk in bytes
  * @param blocks of 64 KiB
  * @param bytesFetched that the network has carried since the base was opened
- * @param bytesDeduplicated of the disk file that another base had, since the base was opened
+ * @param bytesDeduplicated of the disk that another base had
  * @param lastError what the last attempt to get bytes failed with; null if it succeeded
  */
 public record BaseStatus(

@@ -8,6 +8,7 @@ import dev.platter.image.raw.SparseWriter;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -174,35 +175,71 @@ final class BlockFiller {
     layout.check();
   }
 
-  /** Makes blocks, of which some may turn out to be there. */
+  /** Makes blocks, of which some may turn out to be there. All that they need comes at once. */
   void fill(int first, int end) throws IOException {
     for (int block = first; block < end; block++) {
       scan((int) (block * (long) BLOCK / group));
     }
-    for (int from = map.nextMissing(first); from < end; from = map.nextMissing(from)) {
+    var places = new Places(first, end);
+    List<Run> runs = missingRuns(first, end);
+    for (Run run : runs) {
+      layout.visit(run.from(), run.to(size), places);
+    }
+    file.bring(places.ranges.list());
+    for (Run run : runs) {
+      fill(run, places);
+    }
+  }
+
+  /** Waits until all that these blocks need has come, however they are spread. */
+  void bring(List<Integer> blocks) throws IOException {
+    var wanted = new Ranges();
+    for (int block : blocks) {
+      scan((int) (block * (long) BLOCK / group));
+      if (!map.has(block)) {
+        var run = new Run(block, block + 1);
+        var places = new Places(run.first(), run.end());
+        layout.visit(run.from(), run.to(size), places);
+        wanted.addAll(places.ranges.list());
+      }
+    }
+    file.bring(wanted.list());
+  }
+
+  private record Run(int first, int end) {
+    long from() {
+      return (long) first * BLOCK;
+    }
+
+    long to(long size) {
+      return Math.min(size, (long) end * BLOCK);
+    }
+  }
+
+  /** Each short enough for a buffer. */
+  private List<Run> missingRuns(int first, int end) {
+    List<Run> runs = new ArrayList<>();
+    for (int from = map.nextMissing(first); from < end; ) {
       int to = from + 1;
       while (to < end && to - from < MOST_BLOCKS && !map.has(to)) {
         to++;
       }
-      fillRun(from, to);
-      from = to;
+      runs.add(new Run(from, to));
+      from = map.nextMissing(to);
     }
+    return runs;
   }
 
-  private void fillRun(int first, int end) throws IOException {
-    long from = (long) first * BLOCK;
-    long to = Math.min(size, (long) end * BLOCK);
-    var places = new Places(first, end);
-    layout.visit(from, to, places);
-    file.bring(places.ranges.list());
+  private void fill(Run run, Places places) throws IOException {
     ByteBuffer buffer = borrow();
     try {
-      layout.read(from, buffer.clear().limit((int) (to - from)));
-      for (int block = first; block < end; block++) {
-        int start = (block - first) * BLOCK;
-        int length = (int) Math.min(BLOCK, to - from - start);
-        long host = places.hosts[block - first];
-        write(block, buffer.slice(start, length), host < 0 ? null : file.sharing(host));
+      int length = (int) (run.to(size) - run.from());
+      layout.read(run.from(), buffer.clear().limit(length));
+      for (int block = run.first(); block < run.end(); block++) {
+        int start = (block - run.first()) * BLOCK;
+        long host = places.host(block);
+        ByteBuffer bytes = buffer.slice(start, Math.min(BLOCK, length - start));
+        write(block, bytes, host < 0 ? null : file.sharing(host));
       }
     } finally {
       buffers.push(buffer);
@@ -217,13 +254,18 @@ final class BlockFiller {
   /** Where in the file blocks are: all of it as ranges, and blocks that lie there as they are. */
   private static final class Places implements ExtentVisitor {
     final Ranges ranges = new Ranges();
-    final long[] hosts;
+    private final long[] hosts;
     private final int first;
 
     Places(int first, int end) {
       this.first = first;
       this.hosts = new long[end - first];
       Arrays.fill(hosts, -1);
+    }
+
+    /** -1 if the block is not in one piece in the file. */
+    long host(int block) {
+      return hosts[block - first];
     }
 
     @Override
@@ -276,7 +318,13 @@ final class BlockFiller {
     }
   }
 
-  void close() {
+  /** Lets nobody wait for room any more. */
+  void stop() {
     stop.give();
+  }
+
+  /** To be called when nobody fills any more. */
+  void close() throws IOException {
+    layout.close();
   }
 }

@@ -54,8 +54,8 @@ final class BlockMap implements Closeable {
     var map = new BlockMap(blocks, file);
     try {
       long end = HEADER + 8L * map.words.length();
-      write(file, ByteBuffer.allocate(1), end - 1);
-      write(file, header(size, layer), 0);
+      Fully.write(file, ByteBuffer.allocate(1), end - 1);
+      Fully.write(file, header(size, layer), 0);
       file.force(true);
       return map;
     } catch (Throwable e) {
@@ -75,7 +75,7 @@ final class BlockMap implements Closeable {
       ByteBuffer header = header(size, layer);
       ByteBuffer found = ByteBuffer.allocate(header.limit());
       if (file.size() == HEADER + 8L * map.words.length()
-          && readFully(file, found, 0)
+          && Fully.read(file, found, 0)
           && found.flip().equals(header)
           && map.load(file)) {
         return map;
@@ -97,7 +97,7 @@ final class BlockMap implements Closeable {
     ByteBuffer page = ByteBuffer.allocate(8 * PAGE_WORDS).order(ByteOrder.LITTLE_ENDIAN);
     for (int i = 0; i < words.length(); i += PAGE_WORDS) {
       int count = Math.min(PAGE_WORDS, words.length() - i);
-      if (!readFully(file, page.clear().limit(8 * count), HEADER + 8L * i)) {
+      if (!Fully.read(file, page.clear().limit(8 * count), HEADER + 8L * i)) {
         return false;
       }
       page.flip();
@@ -211,7 +211,7 @@ final class BlockMap implements Closeable {
       data.run();
       int[] numbers = pages.stream().toArray();
       for (int i = 0; i < numbers.length; i++) {
-        write(target, copies[i], HEADER + 8L * PAGE_WORDS * numbers[i]);
+        Fully.write(target, copies[i], HEADER + 8L * PAGE_WORDS * numbers[i]);
       }
       target.force(false);
     } catch (IOException e) {
@@ -230,24 +230,6 @@ final class BlockMap implements Closeable {
       bytes.putLong(words.get(first + i));
     }
     return bytes.flip();
-  }
-
-  private static boolean readFully(FileChannel from, ByteBuffer into, long position)
-      throws IOException {
-    for (long at = position; into.hasRemaining(); ) {
-      int n = from.read(into, at);
-      if (n < 0) {
-        return false;
-      }
-      at += n;
-    }
-    return true;
-  }
-
-  private static void write(FileChannel to, ByteBuffer bytes, long position) throws IOException {
-    for (long at = position; bytes.hasRemaining(); ) {
-      at += to.write(bytes, at);
-    }
   }
 
   @Override

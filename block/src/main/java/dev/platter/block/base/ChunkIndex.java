@@ -100,12 +100,8 @@ final class ChunkIndex implements Closeable {
 
   private ByteBuffer read(long position, int length) throws IOException {
     ByteBuffer bytes = ByteBuffer.allocate(length);
-    for (long at = position; bytes.hasRemaining(); ) {
-      int n = file.read(bytes, at);
-      if (n < 0) {
-        throw new EOFException("the index of chunks is cut");
-      }
-      at += n;
+    if (!Fully.read(file, bytes, position)) {
+      throw new EOFException("the index of chunks is cut");
     }
     return bytes.flip();
   }

@@ -5,11 +5,12 @@ import dev.platter.image.oci.ExtractedDisk.Format;
 import dev.platter.image.qcow2.ExtentVisitor;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /** Where in a disk file the bytes of the guest's disk are. */
-interface DiskLayout {
+interface DiskLayout extends Closeable {
   /** Looks at the head of the file and waits for it if need be. */
   static DiskLayout of(ByteSource file, Limits limits) throws IOException {
     ByteBuffer head = ByteBuffer.allocate(4);
@@ -65,6 +66,11 @@ interface DiskLayout {
     public void check() throws IOException {
       reader.check();
     }
+
+    @Override
+    public void close() throws IOException {
+      reader.close();
+    }
   }
 
   record Raw(ByteSource file, long size) implements DiskLayout {
@@ -90,5 +96,8 @@ interface DiskLayout {
 
     @Override
     public void check() {}
+
+    @Override
+    public void close() {}
   }
 }

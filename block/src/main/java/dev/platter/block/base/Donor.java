@@ -62,12 +62,8 @@ final class Donor implements Closeable {
     ByteBuffer bytes = ByteBuffer.allocate(blocks.length * Base.BLOCK);
     for (int i = 0; i < blocks.length; i++) {
       bytes.limit((i + 1) * Base.BLOCK);
-      for (long at = (long) blocks[i] * Base.BLOCK; bytes.hasRemaining(); ) {
-        int n = raw.channel().read(bytes, at);
-        if (n < 0) {
-          throw new EOFException("a base ends inside block " + blocks[i]);
-        }
-        at += n;
+      if (!Fully.read(raw.channel(), bytes, (long) blocks[i] * Base.BLOCK)) {
+        throw new EOFException("a base ends inside block " + blocks[i]);
       }
     }
     return bytes.array();

@@ -22,10 +22,12 @@ import java.util.concurrent.TimeUnit;
  * needs nothing else. Making that known, and removing what is left of the work, is the owner's.
  */
 public final class Hydrator implements Closeable {
-  private static final int WINDOW = 4 << 20;
+  private static final int MOST_AT_ONCE = 4 << 20;
+  private static final int LEAST_AT_ONCE = 256 << 10;
 
   private final Base base;
   private final long bytesPerSecond;
+  private final int window;
   private final Stop stop = new Stop();
 
   /**
@@ -34,6 +36,10 @@ public final class Hydrator implements Closeable {
   public Hydrator(Base base, long bytesPerSecond) {
     this.base = base;
     this.bytesPerSecond = bytesPerSecond;
+    this.window =
+        bytesPerSecond == 0
+            ? MOST_AT_ONCE
+            : Math.clamp(bytesPerSecond, LEAST_AT_ONCE, MOST_AT_ONCE);
   }
 
   /**
@@ -75,23 +81,36 @@ public final class Hydrator implements Closeable {
   private void completeAndCheck(LayerFile layer) throws IOException {
     base.filler().scanAll();
     var check = new LayerCheck(layer.origin(), layer.spool(), this::isClosed);
-    complete(layer);
+    complete(layer, layer.canRepack());
     try {
-      check.run();
+      check.digest();
     } catch (BadImageException e) {
-      // A transfer may have gone wrong where no chunk is; what can be told is fetched once more.
-      forgetDoubtful(layer);
-      complete(layer);
-      check.run();
+      // A transfer went wrong where no chunk is, or a chunk is packed in an unusual way: what the
+      // registry has counts.
+      layer.progress().failed(e);
+      layer.spool().forget(new Range(0, layer.spool().size()));
+      complete(layer, false);
+      check.digest();
     }
+    check.content();
   }
 
-  private void complete(LayerFile layer) throws IOException {
+  private void complete(LayerFile layer, boolean repack) throws IOException {
     List<Chunk> chunks = layer.origin().file().chunks();
     Spool spool = layer.spool();
     int next = 0;
-    for (long from = 0; from < spool.size(); from += WINDOW) {
-      long to = Math.min(spool.size(), from + WINDOW);
+    for (long from = 0, to; from < spool.size(); from = to) {
+      int last = next;
+      while (last < chunks.size() && end(chunks.get(last)) <= from + window) {
+        last++;
+      }
+      // No chunk is cut, if one fits: a chunk that is known is not to be fetched by half.
+      boolean fits = next < last && last < chunks.size();
+      to = fits ? end(chunks.get(last - 1)) : Math.min(spool.size(), from + window);
+      for (int i = next; repack && i < last; i++) {
+        throwIfClosed();
+        layer.repack(i);
+      }
       long begin = System.nanoTime();
       long bytes = 0;
       for (Range missing : spool.missing(new Range(from, to))) {
@@ -99,13 +118,11 @@ public final class Hydrator implements Closeable {
         layer.transfers().whenIdle(missing);
         bytes += missing.length();
       }
-      while (next < chunks.size()
-          && chunks.get(next).blobOffset() + chunks.get(next).blobLength() <= to) {
+      for (; next < last; next++) {
         throwIfClosed();
         if (base.filler().wants(chunks.get(next))) {
           layer.show(next);
         }
-        next++;
       }
       if (bytesPerSecond > 0) {
         long due = begin + TimeUnit.SECONDS.toNanos(1) * bytes / bytesPerSecond;
@@ -114,20 +131,8 @@ public final class Hydrator implements Closeable {
     }
   }
 
-  /** Bytes of chunks that do not verify, and bytes that belong to no chunk. */
-  private static void forgetDoubtful(LayerFile layer) throws IOException {
-    Spool spool = layer.spool();
-    var good = new Ranges();
-    for (Chunk chunk : layer.origin().file().chunks()) {
-      var range = new Range(chunk.blobOffset(), chunk.blobOffset() + chunk.blobLength());
-      try {
-        layer.origin().file().decode(chunk, spool.read(range));
-        good.add(range);
-      } catch (BadImageException e) {
-        layer.progress().failed(e);
-      }
-    }
-    good.missing(new Range(0, spool.size())).forEach(spool::forget);
+  private static long end(Chunk chunk) {
+    return chunk.blobOffset() + chunk.blobLength();
   }
 
   private static void publish(Path directory, ByteBuffer bytes) throws IOException {

@@ -32,17 +32,21 @@ final class LayerCheck {
     this.stopped = stopped;
   }
 
-  void run() throws IOException {
-    Descriptor layer = origin.layer();
+  /** If this is wrong it may be for a transfer; whatever else is wrong is the image's fault. */
+  void digest() throws IOException {
     Digest found = hash(new SpoolStream(spool));
-    if (!found.equals(layer.digest())) {
+    if (!found.equals(origin.layer().digest())) {
       throw new BadImageException(
-          "the layer's digest: the manifest says " + layer.digest() + ", its bytes have " + found);
+          "the layer's digest: the manifest says %s, its bytes have %s"
+              .formatted(origin.layer().digest(), found));
     }
+  }
+
+  void content() throws IOException {
     if (origin.diffId() == null) {
       decodeAll();
     } else {
-      unpack(layer, origin.diffId());
+      unpack(origin.layer(), origin.diffId());
     }
   }
 

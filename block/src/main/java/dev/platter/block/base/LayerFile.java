@@ -9,6 +9,7 @@ import dev.platter.image.oci.Digest;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -37,6 +38,9 @@ public final class LayerFile implements DiskFile {
   interface Arrivals {
     void arrived(Chunk chunk, PlainChunk plain) throws IOException;
   }
+
+  /** How many chunks have to come out alike before the others are believed to. */
+  private static final int REPACKED = 4;
 
   private final Origin origin;
   private final ChunkedFile file;
@@ -89,7 +93,8 @@ public final class LayerFile implements DiskFile {
   public void prefetch(long blobFrom, long length) {
     var stretch = new Range(blobFrom, Math.min(blobFrom + length, origin.layer().size()));
     transfers.begin(stretch);
-    Thread.ofVirtual().name("prefetch").start(() -> unpack(stretch));
+    // Unpacking is work for a processor: a virtual thread would keep others from theirs.
+    Thread.ofPlatform().name("prefetch").daemon().start(() -> unpack(stretch));
   }
 
   private void unpack(Range stretch) {
@@ -113,6 +118,39 @@ public final class LayerFile implements DiskFile {
     if (told != null) {
       told.arrived(file.chunks().get(chunk), plain);
     }
+  }
+
+  /**
+   * Puts the bytes of a chunk that another base has into the spool, so that they need not be
+   * fetched for the layer's digest.
+   */
+  void repack(int index) throws IOException {
+    Chunk chunk = file.chunks().get(index);
+    Range range = blobRange(index);
+    if (spool.has(range) || !known.has(chunk.digest())) {
+      return;
+    }
+    byte[] plain = chunk(index).bytes();
+    byte[] packed = spool.has(range) ? null : file.pack(chunk, plain);
+    if (packed != null) {
+      spool.keep(chunk.blobOffset(), packed, packed.length);
+    }
+  }
+
+  /** Whether chunks that were fetched are packed as we would pack them; fetches one if need be. */
+  boolean canRepack() throws IOException {
+    transfers.whenIdle(blobRange(0));
+    int tried = 0;
+    for (int i = 0; i < file.chunks().size() && tried < REPACKED; i++) {
+      if (spool.has(blobRange(i))) {
+        byte[] fetched = spool.read(blobRange(i));
+        if (!Arrays.equals(file.pack(file.chunks().get(i), chunk(i).bytes()), fetched)) {
+          return false;
+        }
+        tried++;
+      }
+    }
+    return true;
   }
 
   void onArrival(Arrivals arrivals) {
@@ -238,7 +276,6 @@ public final class LayerFile implements DiskFile {
     if (!spool.has(range)) {
       KnownChunks.Known found = known.find(chunk);
       if (found != null) {
-        progress.deduplicated.addAndGet(chunk.plainSize());
         return new PlainChunk(found.bytes(), found);
       }
     }

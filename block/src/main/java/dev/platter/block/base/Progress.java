@@ -6,7 +6,6 @@ import org.jspecify.annotations.Nullable;
 /** What is told of the way the bytes come. */
 final class Progress {
   final AtomicLong fetched = new AtomicLong();
-  final AtomicLong deduplicated = new AtomicLong();
   private volatile @Nullable String lastError;
 
   void failed(Throwable e) {

@@ -67,16 +67,16 @@ final class Spool implements Closeable {
   private void load() throws IOException {
     ByteBuffer header = header();
     ByteBuffer found = ByteBuffer.allocate(HEADER);
-    read(log, found, 0);
+    Fully.read(log, found, 0);
     if (!found.flip().equals(header.duplicate())) {
       log.truncate(0);
-      write(log, header, 0);
+      Fully.write(log, header, 0);
       logEnd = HEADER;
       return;
     }
     ByteBuffer record = ByteBuffer.allocate(RECORD);
     long at = HEADER;
-    for (; read(log, record.clear(), at); at += RECORD) {
+    for (; Fully.read(log, record.clear(), at); at += RECORD) {
       long from = record.flip().getLong();
       long to = record.getLong();
       if (record.getLong() != checksum(from, to) || from < 0 || to <= from || to > size) {
@@ -116,7 +116,7 @@ final class Spool implements Closeable {
     var range = new Range(position, position + length);
     for (Range part : missing(range)) {
       var piece = ByteBuffer.wrap(bytes, (int) (part.from() - position), (int) part.length());
-      write(data, piece, part.from());
+      Fully.write(data, piece, part.from());
     }
     synchronized (this) {
       fresh.addAll(present.missing(range));
@@ -127,7 +127,7 @@ final class Spool implements Closeable {
   /** Bytes that are there. */
   byte[] read(Range range) throws IOException {
     byte[] bytes = new byte[Math.toIntExact(range.length())];
-    if (!read(data, ByteBuffer.wrap(bytes), range.from())) {
+    if (!Fully.read(data, ByteBuffer.wrap(bytes), range.from())) {
       throw new EOFException("the spooled layer was cut while in use");
     }
     return bytes;
@@ -160,7 +160,7 @@ final class Spool implements Closeable {
       for (Range run : runs) {
         records.putLong(run.from()).putLong(run.to()).putLong(checksum(run.from(), run.to()));
       }
-      write(log, records.flip(), logEnd);
+      Fully.write(log, records.flip(), logEnd);
       log.force(false);
       logEnd += records.limit();
     } catch (IOException e) {
@@ -168,23 +168,6 @@ final class Spool implements Closeable {
         fresh.addAll(runs);
       }
       throw e;
-    }
-  }
-
-  private static boolean read(FileChannel from, ByteBuffer into, long position) throws IOException {
-    for (long at = position; into.hasRemaining(); ) {
-      int n = from.read(into, at);
-      if (n < 0) {
-        return false;
-      }
-      at += n;
-    }
-    return true;
-  }
-
-  private static void write(FileChannel to, ByteBuffer bytes, long position) throws IOException {
-    for (long at = position; bytes.hasRemaining(); ) {
-      at += to.write(bytes, at);
     }
   }
 

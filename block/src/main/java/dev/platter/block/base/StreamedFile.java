@@ -63,9 +63,7 @@ public final class StreamedFile implements DiskFile, DiskSink {
       throw new IllegalStateException("more bytes than the disk file has");
     }
     // Only the stream's own thread changes what has passed.
-    for (long at = passed; bytes.hasRemaining(); ) {
-      at += spool.write(bytes, at);
-    }
+    Fully.write(spool, bytes, passed);
     lock.lock();
     try {
       passed += length;

@@ -30,7 +30,7 @@ final class Transfers implements Closeable {
   private static final int BUFFER = 64 << 10;
   private static final long MOST_IN_ONE_REQUEST = 4 << 20;
   private static final long FIRST_PAUSE_MILLIS = 100;
-  private static final long LONGEST_PAUSE_MILLIS = 10_000;
+  private static final long LONGEST_PAUSE_MILLIS = 5_000;
   private static final long LONGEST_COURTESY_MILLIS = 1000;
 
   private enum Kind {

@@ -6,9 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.block.Extent;
 import dev.platter.block.nbd.NbdServer;
+import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,6 +21,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,19 +30,25 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A base that is read while it is empty, full, or anything between. */
 class LazyBaseTest {
-  private static final int SIZE = (24 << 20) + 512;
+  private static final int SIZE = (12 << 20) + 512;
   private static final int BLOCK = Base.BLOCK;
 
   @TempDir Path work;
   private Path directory;
-  private byte[] disk;
+  private static byte[] disk;
+  private static TestLayer made;
   private TestLayer layer;
 
-  @BeforeEach
-  void makeALayer() throws IOException {
-    directory = Files.createDirectory(work.resolve("image"));
+  @BeforeAll
+  static void makeALayer() throws IOException {
     disk = TestLayer.disk(SIZE, 5);
-    layer = TestLayer.of(disk);
+    made = TestLayer.of(disk);
+  }
+
+  @BeforeEach
+  void makeADirectory() throws IOException {
+    directory = Files.createDirectory(work.resolve("image"));
+    layer = made.again();
   }
 
   private byte[] expected(long offset, int length) {
@@ -140,18 +149,11 @@ class LazyBaseTest {
 
   @Test
   void aReadOverSeveralChunksIsOneRequest() throws IOException {
-    try (Base base = Base.open(directory, layer.open(directory))) {
-      TestLayer.read(base, 0, 1); // tables, and the first block
-      layer.requests.clear();
-      byte[] noise = new byte[1 << 20];
-      new Random(3).nextBytes(noise);
-    }
     byte[] full = new byte[8 << 20];
     new Random(3).nextBytes(full);
     TestLayer dense = TestLayer.of(full);
-    Path place = Files.createDirectory(work.resolve("dense"));
-    try (Base base = Base.open(place, dense.open(place))) {
-      TestLayer.read(base, 0, 1);
+    try (Base base = Base.open(directory, dense.open(directory))) {
+      TestLayer.read(base, 0, 1); // tables, and the first block
       dense.requests.clear();
       TestLayer.read(base, 4 << 20, 1 << 20);
       assertThat(dense.requests).hasSize(1);
@@ -260,7 +262,7 @@ class LazyBaseTest {
     file.prefetch(0, layer.written.toc().offset());
     try (Base base = Base.open(directory, file);
         var threads = Executors.newSingleThreadExecutor()) {
-      int last = base.filler() == null ? 0 : lastData();
+      int last = lastData();
       Future<byte[]> read = threads.submit(() -> TestLayer.read(base, last, 4096));
       while (layer.bytes.get() < layer.gateAt) {
         Thread.onSpinWait();
@@ -269,6 +271,24 @@ class LazyBaseTest {
       layer.gate.countDown();
       assertThat(read.get()).isEqualTo(expected(last, 4096));
       assertThat(layer.requests).containsExactly(new Range(0, layer.written.toc().offset()));
+    }
+  }
+
+  @Test
+  void whatAPrefetchBringsIsMadeIntoBlocksBeforeAnybodyAsks() throws Exception {
+    layer.gate = new CountDownLatch(1);
+    layer.gateAt = layer.blob.length / 3;
+    LayerFile file = layer.open(directory);
+    file.prefetch(0, layer.blob.length);
+    try (Base base = Base.open(directory, file)) {
+      TestLayer.read(base, 0, 1); // now the tables are known
+      layer.gate.countDown();
+      int last = lastData();
+      while (!base.ready(last, 4096)) {
+        Thread.onSpinWait();
+      }
+      layer.outage = "not needed";
+      assertThat(TestLayer.read(base, last, 4096)).isEqualTo(expected(last, 4096));
     }
   }
 
@@ -308,25 +328,25 @@ class LazyBaseTest {
             e -> told.add(e.getMessage()))) {
       for (int i = 0; i < 3; i++) {
         assertThatThrownBy(() -> TestLayer.readAll(file))
-            .isInstanceOf(dev.platter.image.BadImageException.class)
+            .isInstanceOf(BadImageException.class)
             .hasMessageContaining("the chunk at byte " + chunk.fileOffset());
       }
       assertThat(told).hasSize(1);
       assertThat(layer.lies).isEqualTo(998);
       byte[] others = new byte[chunk.plainSize()];
-      file.readFully(java.nio.ByteBuffer.wrap(others), 0);
+      file.readFully(ByteBuffer.wrap(others), 0);
     }
   }
 
   @Test
   void whatWasFetchedIsThereAfterTheNextOpen() throws IOException {
     try (Base base = Base.open(directory, layer.open(directory))) {
-      base.fetch(0, 12 << 20);
+      base.fetch(0, 6 << 20);
     }
     layer.outage = "not needed";
     try (Base base = Base.open(directory, layer.open(directory))) {
-      assertThat(base.ready(0, 12 << 20)).isTrue();
-      assertThat(TestLayer.read(base, 0, 12 << 20)).isEqualTo(expected(0, 12 << 20));
+      assertThat(base.ready(0, 6 << 20)).isTrue();
+      assertThat(TestLayer.read(base, 0, 6 << 20)).isEqualTo(expected(0, 6 << 20));
       assertThat(base.status().bytesFetched()).isZero();
     }
   }

@@ -1,5 +1,7 @@
 package dev.platter.block.base;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.platter.image.ByteSource;
 import dev.platter.image.GuestDisk;
 import dev.platter.image.oci.BlobSource;
@@ -43,6 +45,9 @@ final class TestLayer implements BlobSource {
   volatile CountDownLatch gate = new CountDownLatch(0);
 
   volatile long gateAt = Long.MAX_VALUE;
+
+  /** How long a registry takes for 16 KiB. */
+  volatile long pauseMillis;
 
   /** This byte of the blob comes out wrong, so many times. */
   volatile long liesAt = -1;
@@ -96,6 +101,47 @@ final class TestLayer implements BlobSource {
     return new TestLayer(out.toByteArray(), written);
   }
 
+  /** So that another process need not make the layer again. */
+  void save(Path file) throws IOException {
+    String facts =
+        String.join(
+            "\n",
+            written.digest().toString(),
+            "" + written.size(),
+            written.diffId().toString(),
+            "" + written.uncompressedSize(),
+            written.tocDigest().toString(),
+            "" + written.toc().offset(),
+            "" + written.toc().length(),
+            "" + written.virtualSize(),
+            "" + written.chunkSize(),
+            "" + written.bootPrefix());
+    Files.write(file, blob);
+    Files.writeString(Path.of(file + ".facts"), facts);
+  }
+
+  static TestLayer load(Path file) throws IOException {
+    List<String> facts = Files.readAllLines(Path.of(file + ".facts"));
+    long size = Long.parseLong(facts.get(1));
+    var written =
+        new WrittenLayer(
+            Digest.parse(facts.get(0)),
+            size,
+            Digest.parse(facts.get(2)),
+            Long.parseLong(facts.get(3)),
+            Digest.parse(facts.get(4)),
+            new TocPosition(Long.parseLong(facts.get(5)), Integer.parseInt(facts.get(6))),
+            Long.parseLong(facts.get(7)),
+            Integer.parseInt(facts.get(8)),
+            Long.parseLong(facts.get(9)));
+    return new TestLayer(Files.readAllBytes(file), written);
+  }
+
+  /** The same layer in another registry. */
+  TestLayer again() {
+    return new TestLayer(blob, written);
+  }
+
   Descriptor descriptor() {
     return written.layer().descriptor();
   }
@@ -147,11 +193,20 @@ final class TestLayer implements BlobSource {
         if (from + pos >= gateAt) {
           awaitGate();
         }
+        pause();
         int n = super.read(into, start, Math.min(most, 16 << 10));
         bytes.addAndGet(Math.max(0, n));
         return n;
       }
     };
+  }
+
+  private void pause() {
+    try {
+      Thread.sleep(pauseMillis);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   private void awaitGate() {
@@ -166,6 +221,11 @@ final class TestLayer implements BlobSource {
     ByteBuffer into = ByteBuffer.allocate(length);
     base.read(offset, into);
     return into.array();
+  }
+
+  static void assertSealed(Path directory, byte[] disk) throws IOException {
+    assertThat(Files.readAllBytes(directory.resolve("base.raw"))).isEqualTo(disk);
+    assertThat(directory.resolve("chunks.index")).exists();
   }
 
   static byte[] readAll(ByteSource source) throws IOException {

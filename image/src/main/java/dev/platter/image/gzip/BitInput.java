@@ -16,11 +16,6 @@ import java.util.Arrays;
  * gets through it has read more than there is.
  */
 final class BitInput {
-  /** Is told which bytes have been used, in order. */
-  interface Passed {
-    void bytes(byte[] buffer, int from, int length);
-  }
-
   /** With that many bytes in the buffer two refills need no check. */
   static final int LOOK_AHEAD = 16;
 
@@ -38,17 +33,14 @@ final class BitInput {
 
   private final InputStream in;
   private final int capacity;
-  private final Passed passed;
   private long base;
-  private int passedUpTo;
   private boolean ended;
 
   /** The first byte of {@code in} is byte {@code base} of the file. */
-  BitInput(InputStream in, long base, int capacity, Passed passed) {
+  BitInput(InputStream in, long base, int capacity) {
     this.in = in;
     this.base = base;
     this.capacity = capacity;
-    this.passed = passed;
     this.buffer = new byte[capacity + PADDING];
   }
 
@@ -123,12 +115,10 @@ final class BitInput {
       throw endsEarly();
     }
     int keep = (8 * position - count) >> 3;
-    passUpTo(keep);
     System.arraycopy(buffer, keep, buffer, 0, end - keep);
     base += keep;
     position -= keep;
     end -= keep;
-    passedUpTo = 0;
     while (!ended && end - position < LOOK_AHEAD) {
       int n = in.read(buffer, end, capacity - end);
       if (n < 0) {
@@ -139,21 +129,6 @@ final class BitInput {
         end += n;
       }
     }
-  }
-
-  /**
-   * Reports all bytes up to the present bit. A byte that is used in part is reported now and once
-   * more later, as it belongs to both sides.
-   */
-  void cut() {
-    int next = (8 * position - count) >> 3;
-    passUpTo(next + ((count & 7) == 0 ? 0 : 1));
-    passedUpTo = next;
-  }
-
-  private void passUpTo(int index) {
-    passed.bytes(buffer, passedUpTo, index - passedUpTo);
-    passedUpTo = index;
   }
 
   private IOException endsEarly() {

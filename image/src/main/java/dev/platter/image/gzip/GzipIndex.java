@@ -1,53 +1,51 @@
 package dev.platter.image.gzip;
 
+import dev.platter.image.oci.Digest;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.security.MessageDigest;
+import java.util.HexFormat;
 import java.util.Objects;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
 /**
- * Where one can start to decode a gzip file, and digests of what goes in and comes out there.
+ * Where one can start to decode a gzip file, and digests of what comes out there.
  *
  * <p>A <em>span</em> goes from one checkpoint to the next and is decoded with nothing but its own
- * packed bytes and its window. Spans that meet within a byte share it. A <em>chunk</em> is 256 KiB
- * of plain bytes, the last one may be shorter; chunks do not care about spans.
+ * packed bytes and its window. Spans that meet within a byte share it. A <em>piece</em> is a part
+ * of a span that has a digest of its plain bytes: all of it, unless whoever made the index had it
+ * cut where a file begins or ends.
  *
- * <p>Stored form, little endian, whose SHA-256 is the name of the index:
+ * <p>Stored form, little endian:
  *
  * <pre>
- *   magic and version  8    spans, each            56    digest of each chunk   32
- *   packed size        8      first bit             8    deflated windows, in order
- *   plain size         8      plain position        8
- *   SHA-256 of file   32      window, plain size    4
- *   chunk size         4      window, stored size   4
- *   number of spans    4      SHA-256 of its bytes 32
+ *   magic and version  8    spans, each            24    pieces, each           40
+ *   packed size        8      first bit             8      plain position        8
+ *   plain size         8      plain position        8      SHA-256              32
+ *   number of spans    4      window, plain size    4    deflated windows, in order
+ *   number of pieces   4      window, stored size   4
  * </pre>
  *
  * <p>This object is a view of these bytes. That they lie within their bounds and in order is
  * checked when they are read; whether they are true shows when they are used, as nothing leaves
  * {@link GzipResume} that does not have the right digest. The digests themselves must come from
- * somebody who has seen the file: an index is worth as much as whoever vouches for its name.
+ * somebody who has seen the file: an index is worth as much as whoever vouches for it.
  */
 public final class GzipIndex {
-  /** Plain bytes under one digest. */
-  public static final int CHUNK = 256 << 10;
-
-  /** More packed or plain bytes than this are not read for one range. */
+  /** More packed or plain bytes than this are not read for one piece. */
   static final int MAX_PACKED = 64 << 20;
 
-  static final int MAX_PLAIN = 256 << 20;
+  static final int MAX_PLAIN = 64 << 20;
 
   /** "PLTRGZI" and the version. */
-  static final long MAGIC = 0x01_49_5a_47_52_54_4c_50L;
+  static final long MAGIC = 0x02_49_5a_47_52_54_4c_50L;
 
-  static final int HEADER_BYTES = 64;
-  static final int SPAN_BYTES = 24 + Sha256.BYTES;
+  static final int HEADER_BYTES = 32;
+  static final int SPAN_BYTES = 24;
+  static final int PIECE_BYTES = 8 + Sha256.BYTES;
 
-  private static final int PACKED_DIGEST = 24;
   private static final long MAX_SIZE = 1L << 56;
   private static final int SMALLEST_HEADER = 10;
   private static final int TRAILER = 8;
@@ -55,11 +53,14 @@ public final class GzipIndex {
   /** A match of 258 bytes takes two bits. */
   private static final int MAX_RATIO = 4 * 258;
 
+  /** A part of the plain bytes: from {@code start} up to but without {@code end}. */
+  public record Piece(long start, long end, PackedRange packed, Digest digest) {}
+
   private final ByteBuffer bytes;
   private final long packedSize;
   private final long plainSize;
   private final int spans;
-  private final int chunks;
+  private final int pieces;
   private final int[] windowStarts;
 
   private GzipIndex(ByteBuffer bytes) throws IOException {
@@ -72,14 +73,15 @@ public final class GzipIndex {
     plainSize = this.bytes.getLong(16);
     check(packedSize >= 0 && packedSize <= MAX_SIZE, "packed size", packedSize);
     check(plainSize >= 0 && plainSize <= MAX_SIZE, "plain size", plainSize);
-    check(this.bytes.getInt(56) == CHUNK, "chunk size", this.bytes.getInt(56));
-    spans = this.bytes.getInt(60);
-    long chunkCount = Math.ceilDiv(plainSize, CHUNK);
-    long left = size - HEADER_BYTES - chunkCount * Sha256.BYTES;
+    spans = this.bytes.getInt(24);
+    pieces = this.bytes.getInt(28);
+    int left = size - HEADER_BYTES;
     check(spans >= 1 && spans <= left / SPAN_BYTES, "number of spans", spans);
-    chunks = Math.toIntExact(chunkCount);
+    left -= spans * SPAN_BYTES;
+    check(pieces >= 0 && pieces <= left / PIECE_BYTES, "number of pieces", pieces);
     windowStarts = new int[spans + 1];
     checkSpans();
+    checkPieces();
   }
 
   /** Reads the whole of {@code bytes}, which from then on belong to the index. */
@@ -97,7 +99,7 @@ public final class GzipIndex {
 
   private void checkSpans() throws IOException {
     check(plainStart(0) == 0, "start of the first span", plainStart(0));
-    long windows = chunkDigestAt(chunks);
+    long windows = pieceRecord(pieces);
     long previousBit = 8 * SMALLEST_HEADER - 1;
     long previousPlain = -1;
     for (int span = 0; span < spans; span++) {
@@ -124,6 +126,23 @@ public final class GzipIndex {
     checkRatio(spans - 1, plainSize - previousPlain, 8 * packedSize - previousBit);
     check(windows == bytes.limit(), "size of the index", bytes.limit());
     windowStarts[spans] = (int) windows;
+  }
+
+  /** They cover everything in order, and none goes over the end of a span. */
+  private void checkPieces() throws IOException {
+    check((pieces == 0) == (plainSize == 0), "number of pieces", pieces);
+    long end = 0;
+    int span = 0;
+    for (int piece = 0; piece < pieces; piece++) {
+      long start = pieceStart(piece);
+      check(start == end, "start of piece", start);
+      end = pieceEnd(piece);
+      while (span + 1 < spans && plainStart(span + 1) <= start) {
+        span++;
+      }
+      long spanEnd = span + 1 == spans ? plainSize : plainStart(span + 1);
+      check(end > start && end <= spanEnd, "end of piece", end);
+    }
   }
 
   private static void checkRatio(int span, long plain, long bits) throws IOException {
@@ -164,39 +183,44 @@ public final class GzipIndex {
     return plainSize;
   }
 
-  /** SHA-256 of the gzip file. */
-  public byte[] packedDigest() {
-    return bytesAt(PACKED_DIGEST, Sha256.BYTES);
+  /** How many pieces there are. The first starts at 0, each other one where one ends. */
+  public int pieces() {
+    return pieces;
   }
 
-  /**
-   * What to fetch for all chunks that have a plain byte from {@code from} up to but without {@code
-   * to}. Refused if that is more than 64 MiB, or means to decode more than 256 MiB.
-   */
-  public PackedRange rangeFor(long from, long to) throws IOException {
-    int first = spanAt(firstChunk(from, to) * (long) CHUNK);
-    long plainEnd = Math.min(plainSize, endChunk(to) * (long) CHUNK);
-    int last = spanAt(plainEnd - 1);
-    PackedRange range = new PackedRange(packedStart(first), packedEnd(last));
-    if (range.end() - range.start() > MAX_PACKED || plainEnd - plainStart(first) > MAX_PLAIN) {
-      throw Refused.at(
-          range.start(),
-          "plain bytes %d to %d need %d bytes from here on, which is too much to fetch at once"
-              .formatted(from, to, range.end() - range.start()));
+  public Piece piece(int piece) {
+    Objects.checkIndex(piece, pieces);
+    int span = spanAt(pieceStart(piece));
+    byte[] digest = new byte[Sha256.BYTES];
+    bytes.get(pieceRecord(piece) + 8, digest);
+    return new Piece(
+        pieceStart(piece),
+        pieceEnd(piece),
+        new PackedRange(packedStart(span), packedEnd(span)),
+        new Digest(HexFormat.of().formatHex(digest)));
+  }
+
+  /** The piece that has the plain byte at a position. */
+  public int pieceAt(long plain) {
+    Objects.checkIndex(plain, plainSize);
+    int low = 0;
+    int high = pieces - 1;
+    while (low < high) {
+      int middle = (low + high + 1) >>> 1;
+      if (pieceStart(middle) <= plain) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
     }
-    return range;
+    return low;
   }
 
-  int firstChunk(long from, long to) {
-    Objects.checkFromToIndex(from, to, plainSize);
-    if (from == to) {
-      throw new IllegalArgumentException("an empty range");
-    }
-    return (int) (from / CHUNK);
-  }
-
-  static int endChunk(long to) {
-    return (int) Math.ceilDiv(to, CHUNK);
+  /** Whether a piece can be decoded within bounds that hold for every machine. */
+  public boolean isWithinLimits(int piece) {
+    int span = spanAt(pieceStart(piece));
+    return packedEnd(span) - packedStart(span) <= MAX_PACKED
+        && pieceEnd(piece) - plainStart(span) <= MAX_PLAIN;
   }
 
   /** The last span that starts at or before a plain position. */
@@ -242,12 +266,12 @@ public final class GzipIndex {
     return span + 1 == spans ? packedSize : Math.ceilDiv(firstBit(span + 1), 8);
   }
 
-  boolean isPackedDigest(int span, byte[] digest) {
-    return MessageDigest.isEqual(digest, bytesAt(spanRecord(span) + 24, Sha256.BYTES));
+  private long pieceStart(int piece) {
+    return bytes.getLong(pieceRecord(piece));
   }
 
-  boolean isChunkDigest(int chunk, byte[] digest) {
-    return MessageDigest.isEqual(digest, bytesAt((int) chunkDigestAt(chunk), Sha256.BYTES));
+  private long pieceEnd(int piece) {
+    return piece + 1 == pieces ? plainSize : pieceStart(piece + 1);
   }
 
   /** The plain bytes before a span, as far as it refers to them. */
@@ -272,13 +296,7 @@ public final class GzipIndex {
     return HEADER_BYTES + span * SPAN_BYTES;
   }
 
-  private long chunkDigestAt(int chunk) {
-    return HEADER_BYTES + (long) spans * SPAN_BYTES + (long) chunk * Sha256.BYTES;
-  }
-
-  private byte[] bytesAt(int at, int length) {
-    byte[] copy = new byte[length];
-    bytes.get(at, copy);
-    return copy;
+  private int pieceRecord(int piece) {
+    return HEADER_BYTES + spans * SPAN_BYTES + piece * PIECE_BYTES;
   }
 }

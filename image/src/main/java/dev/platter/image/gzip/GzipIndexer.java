@@ -2,7 +2,6 @@ package dev.platter.image.gzip;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.security.DigestInputStream;
 import java.security.MessageDigest;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -11,26 +10,26 @@ import org.jspecify.annotations.Nullable;
  * The plain bytes of a gzip stream; having given the last one, an index for random access.
  *
  * <p>A checkpoint is made at the first deflate block after 1 MiB of plain bytes, and at a new
- * member already after one chunk, since nothing can be referred to there. Of the 32 KiB before a
+ * member already after 256 KiB, since nothing can be referred to there. Of the 32 KiB before a
  * checkpoint only bytes that are referred to are kept; stored blocks refer to none.
  *
  * <p>Memory: about 500 KiB and the index. To keep that in bounds checkpoints get rarer, by half for
  * each 16 MiB of windows. A block is never divided, so a stream that is one huge block (some
- * hardware encoders write such) has one checkpoint and {@link GzipIndex#rangeFor} may refuse it.
+ * hardware encoders write such) has one checkpoint, and pieces that {@link GzipResume} refuses.
  */
 public final class GzipIndexer extends InputStream {
   private static final int INPUT = 64 << 10;
   private static final int SPACING = 1 << 20;
 
   private final long maxPlain;
-  private final DigestInputStream packed;
-  private final MessageDigest span = Sha256.start();
-  private final MessageDigest chunk = Sha256.start();
+  private final InputStream packed;
+  private final MessageDigest piece = Sha256.start();
   private final BitInput in;
   private final Inflate inflate;
   private final Members members;
   private final IndexBuilder builder;
   private long plain;
+  private long pieceStart;
   private int unread;
   private @Nullable GzipIndex index;
 
@@ -42,8 +41,8 @@ public final class GzipIndexer extends InputStream {
   GzipIndexer(InputStream packed, long maxPlain, int spacing) throws IOException {
     this.builder = new IndexBuilder(spacing);
     this.maxPlain = maxPlain;
-    this.packed = new DigestInputStream(packed, Sha256.start());
-    this.in = new BitInput(this.packed, 0, INPUT, span::update);
+    this.packed = packed;
+    this.in = new BitInput(packed, 0, INPUT);
     this.inflate = new Inflate(in);
     this.members = Members.fromStart(in, inflate, this::atBlock);
   }
@@ -67,15 +66,27 @@ public final class GzipIndexer extends InputStream {
       decode();
     }
     int n = Math.min(length, unread);
-    System.arraycopy(inflate.out, inflate.position - unread, into, from, n);
+    int at = inflate.position - unread;
+    System.arraycopy(inflate.out, at, into, from, n);
+    piece.update(inflate.out, at, n);
     unread -= n;
     return n;
   }
 
+  /** Starts a new piece with the byte that is read next: something of its own begins there. */
+  public void cut() {
+    long position = plain - unread;
+    if (position > pieceStart) {
+      builder.piece(pieceStart, piece.digest());
+      pieceStart = position;
+    }
+  }
+
   /** The index of the whole stream, which is read to its end. */
   public GzipIndex finish() throws IOException {
+    byte[] sink = new byte[INPUT];
     while (index == null) {
-      decode();
+      read(sink, 0, sink.length);
     }
     return index;
   }
@@ -85,48 +96,30 @@ public final class GzipIndexer extends InputStream {
     packed.close();
   }
 
+  /** Only called when all that was decoded is read: spans and pieces end together. */
   private void decode() throws IOException {
     int n = members.next();
     if (n < 0) {
-      in.cut();
-      builder.endSpan(span.digest());
-      if (plain % GzipIndex.CHUNK != 0) {
-        builder.chunk(chunk.digest());
-      }
-      index = builder.build(in.bytePosition(), plain, packed.getMessageDigest().digest());
+      cut();
+      builder.endSpan();
+      index = builder.build(in.bytePosition(), plain);
       return;
     }
     if (n > maxPlain - plain) {
       throw Refused.at(
           in.bytePosition(), "it unpacks to more than the limit of " + maxPlain + " bytes");
     }
-    hashChunks(inflate.position - n, n);
     plain += n;
     unread = n;
-  }
-
-  private void hashChunks(int from, int length) {
-    int left = length;
-    while (left > 0) {
-      int done = (int) ((plain + length - left) % GzipIndex.CHUNK);
-      int n = Math.min(left, GzipIndex.CHUNK - done);
-      chunk.update(inflate.out, from + length - left, n);
-      left -= n;
-      if (done + n == GzipIndex.CHUNK) {
-        builder.chunk(chunk.digest());
-      }
-    }
   }
 
   private void atBlock(boolean firstOfMember) {
     if (!builder.wantsCheckpoint(plain, firstOfMember)) {
       return;
     }
-    in.cut();
+    cut();
     if (plain > 0) {
-      builder.endSpan(span.digest());
-    } else {
-      span.reset(); // the header
+      builder.endSpan();
     }
     inflate.markWindow(builder.startSpan(in.bitPosition(), plain, inflate.window()));
   }

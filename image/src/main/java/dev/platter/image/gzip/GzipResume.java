@@ -1,22 +1,14 @@
 package dev.platter.image.gzip;
 
+import dev.platter.image.oci.Digest;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.security.MessageDigest;
 
 /**
- * Decodes chunks out of the middle of a gzip file. The packed bytes are compared with the index
- * before zlib sees them, and each chunk before anybody else does. Holds no state but the index: any
- * number of threads may use it.
+ * Decodes pieces out of the middle of a gzip file, each compared with the index before anybody gets
+ * it. Holds no state but the index: any number of threads may use it.
  */
 public final class GzipResume {
-  /** Takes chunks, in order. */
-  public interface Chunks {
-    /**
-     * {@code chunk} starts at plain position {@code position}. It is used again for the next one.
-     */
-    void chunk(long position, ByteBuffer chunk) throws IOException;
-  }
+  private static final int SKIP = 64 << 10;
 
   private final GzipIndex index;
   private final boolean zlib;
@@ -30,57 +22,40 @@ public final class GzipResume {
     this.zlib = zlib;
   }
 
-  /**
-   * Decodes all chunks that have a plain byte from {@code from} up to but without {@code to}.
-   * {@code packed} are the bytes of {@link GzipIndex#rangeFor} for the same positions.
-   */
-  public void decode(long from, long to, byte[] packed, Chunks chunks) throws IOException {
-    PackedRange range = index.rangeFor(from, to);
+  /** The plain bytes of a piece; {@code packed} are those of its packed range. */
+  public byte[] decode(int number, byte[] packed) throws IOException {
+    GzipIndex.Piece piece = index.piece(number);
+    PackedRange range = piece.packed();
+    if (!index.isWithinLimits(number)) {
+      throw Refused.at(
+          range.start(),
+          "plain bytes %d to %d take too much".formatted(piece.start(), piece.end()));
+    }
     if (packed.length != range.length()) {
-      throw new IllegalArgumentException(
-          packed.length + " packed bytes, the range has " + range.length());
+      throw Refused.at(
+          range.start(), "%d bytes, the index says %d".formatted(packed.length, range.length()));
     }
-    int firstChunk = index.firstChunk(from, to);
-    int first = index.spanAt((long) firstChunk * GzipIndex.CHUNK);
-    checkPacked(first, range, packed);
-    int bit = (int) (index.firstBit(first) % 8);
-    try (PlainReader reader = reader(packed, range.start(), bit, index.window(first))) {
-      byte[] buffer = new byte[GzipIndex.CHUNK];
-      long skip = (long) firstChunk * GzipIndex.CHUNK - index.plainStart(first);
-      while (skip > 0) {
-        int n = (int) Math.min(skip, buffer.length);
-        fill(reader, buffer, n, range);
-        skip -= n;
+    int span = index.spanAt(piece.start());
+    int bit = (int) (index.firstBit(span) % 8);
+    byte[] plain = new byte[(int) (piece.end() - piece.start())];
+    try (PlainReader reader =
+        zlib
+            ? new ZlibReader(packed, range.start(), bit, index.window(span))
+            : new JavaReader(packed, range.start(), bit, index.window(span))) {
+      byte[] skipped = new byte[SKIP];
+      for (long left = piece.start() - index.plainStart(span); left > 0; left -= SKIP) {
+        fill(reader, skipped, (int) Math.min(left, SKIP), range);
       }
-      for (int chunk = firstChunk; chunk < GzipIndex.endChunk(to); chunk++) {
-        long position = (long) chunk * GzipIndex.CHUNK;
-        int n = (int) Math.min(GzipIndex.CHUNK, index.plainSize() - position);
-        fill(reader, buffer, n, range);
-        MessageDigest sha = Sha256.start();
-        sha.update(buffer, 0, n);
-        if (!index.isChunkDigest(chunk, sha.digest())) {
-          throw Refused.at(range.start(), "the plain bytes from " + position + " on are wrong");
-        }
-        chunks.chunk(position, ByteBuffer.wrap(buffer, 0, n));
-      }
+      fill(reader, plain, plain.length, range);
     }
-  }
-
-  private void checkPacked(int first, PackedRange range, byte[] packed) throws IOException {
-    for (int span = first; span < index.spans() && index.packedEnd(span) <= range.end(); span++) {
-      MessageDigest sha = Sha256.start();
-      long start = index.packedStart(span);
-      sha.update(packed, (int) (start - range.start()), (int) (index.packedEnd(span) - start));
-      if (!index.isPackedDigest(span, sha.digest())) {
-        throw Refused.at(start, "the packed bytes are not those that were indexed");
-      }
+    Digest found = Digest.of(plain);
+    if (!found.equals(piece.digest())) {
+      throw Refused.at(
+          range.start(),
+          "the plain bytes from %d on have the digest %s, the index says %s"
+              .formatted(piece.start(), found, piece.digest()));
     }
-  }
-
-  private PlainReader reader(byte[] packed, long base, int bit, byte[] window) throws IOException {
-    return zlib
-        ? new ZlibReader(packed, base, bit, window)
-        : new JavaReader(packed, base, bit, window);
+    return plain;
   }
 
   private static void fill(PlainReader reader, byte[] into, int length, PackedRange range)

@@ -8,11 +8,15 @@ import java.util.zip.Deflater;
 
 /** Collects what goes into a {@link GzipIndex}, in the form in which it is stored. */
 final class IndexBuilder {
-  private static final int MAX_SPACING = 16 << 20;
+  private static final int MAX_SPACING = 8 << 20;
+
+  /** Where a member begins, a checkpoint costs next to nothing. */
+  private static final int MEMBER_SPACING = 256 << 10;
+
   private static final int WINDOW_BYTES_PER_SPACING = 16 << 20;
 
   private final ByteArrayOutputStream spans = new ByteArrayOutputStream();
-  private final ByteArrayOutputStream chunks = new ByteArrayOutputStream();
+  private final ByteArrayOutputStream pieces = new ByteArrayOutputStream();
   private final ByteArrayOutputStream windows = new ByteArrayOutputStream();
   private final int spacing;
   private int count;
@@ -32,7 +36,7 @@ final class IndexBuilder {
     }
     int doublings = windows.size() / WINDOW_BYTES_PER_SPACING;
     int wanted = (int) Math.min((long) spacing << Math.min(doublings, 30), MAX_SPACING);
-    int distance = firstOfMember ? Math.min(GzipIndex.CHUNK, wanted) : wanted;
+    int distance = firstOfMember ? Math.min(MEMBER_SPACING, wanted) : wanted;
     return plain - startPlain >= distance;
   }
 
@@ -45,7 +49,7 @@ final class IndexBuilder {
     return used;
   }
 
-  void endSpan(byte[] packedDigest) {
+  void endSpan() {
     byte[] needed = neededWindow();
     byte[] stored = deflated(needed);
     windows.writeBytes(stored);
@@ -56,8 +60,7 @@ final class IndexBuilder {
             .putLong(startBit)
             .putLong(startPlain)
             .putInt(needed.length)
-            .putInt(stored.length)
-            .put(packedDigest);
+            .putInt(stored.length);
     spans.writeBytes(record.array());
   }
 
@@ -93,16 +96,18 @@ final class IndexBuilder {
     }
   }
 
-  void chunk(byte[] digest) {
-    chunks.writeBytes(digest);
+  void piece(long plain, byte[] digest) {
+    ByteBuffer start = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(plain);
+    pieces.writeBytes(start.array());
+    pieces.writeBytes(digest);
   }
 
-  GzipIndex build(long packedSize, long plainSize, byte[] packedDigest) {
-    long size = (long) GzipIndex.HEADER_BYTES + spans.size() + chunks.size() + windows.size();
+  GzipIndex build(long packedSize, long plainSize) {
+    long size = (long) GzipIndex.HEADER_BYTES + spans.size() + pieces.size() + windows.size();
     ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(size)).order(ByteOrder.LITTLE_ENDIAN);
-    bytes.putLong(GzipIndex.MAGIC).putLong(packedSize).putLong(plainSize).put(packedDigest);
-    bytes.putInt(GzipIndex.CHUNK).putInt(count);
-    bytes.put(spans.toByteArray()).put(chunks.toByteArray()).put(windows.toByteArray()).flip();
+    bytes.putLong(GzipIndex.MAGIC).putLong(packedSize).putLong(plainSize);
+    bytes.putInt(count).putInt(pieces.size() / GzipIndex.PIECE_BYTES);
+    bytes.put(spans.toByteArray()).put(pieces.toByteArray()).put(windows.toByteArray()).flip();
     return GzipIndex.trusted(bytes);
   }
 }

@@ -15,7 +15,7 @@ final class JavaReader implements PlainReader {
   private int unread;
 
   JavaReader(byte[] packed, long base, int bit, byte[] window) throws IOException {
-    BitInput in = new BitInput(new ByteArrayInputStream(packed), base, INPUT, (b, f, n) -> {});
+    BitInput in = new BitInput(new ByteArrayInputStream(packed), base, INPUT);
     in.take(bit);
     inflate = new Inflate(in);
     members = Members.fromBlock(in, inflate, window);

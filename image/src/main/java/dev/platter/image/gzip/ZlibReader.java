@@ -70,7 +70,7 @@ final class ZlibReader implements PlainReader {
       return false;
     }
     var rest = new ByteArrayInputStream(packed, at, packed.length - at);
-    BitInput header = new BitInput(rest, base + at, HEADER_BUFFER, (b, f, n) -> {});
+    BitInput header = new BitInput(rest, base + at, HEADER_BUFFER);
     GzipHeader.skip(header);
     int body = (int) (header.bytePosition() - base);
     inflater.reset();

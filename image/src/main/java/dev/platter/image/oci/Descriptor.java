@@ -18,7 +18,7 @@ public record Descriptor(
     Map<String, String> annotations,
     @Nullable Platform platform) {
 
-  static final String TITLE = "org.opencontainers.image.title";
+  public static final String TITLE = "org.opencontainers.image.title";
   static final String REF_NAME = "org.opencontainers.image.ref.name";
 
   public Descriptor {

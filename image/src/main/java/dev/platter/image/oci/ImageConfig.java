@@ -3,6 +3,8 @@ package dev.platter.image.oci;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -15,6 +17,29 @@ public record ImageConfig(String os, String architecture, String variant, List<D
 
   public ImageConfig {
     diffIds = List.copyOf(diffIds);
+  }
+
+  /**
+   * The diff_ids that the config of an image names; empty for an artifact, which has no config that
+   * could.
+   */
+  public static List<Digest> diffIds(BlobSource source, Manifest manifest) throws IOException {
+    Descriptor config = manifest.config();
+    if (!MediaTypes.CONFIGS.contains(config.mediaType())) {
+      return List.of();
+    }
+    List<Digest> diffIds;
+    try (InputStream in = source.open(config)) {
+      diffIds = parse(VerifyingInputStream.readAll(in, config, Json.MAX_BYTES)).diffIds();
+    }
+    if (diffIds.size() != manifest.layers().size()) {
+      throw new BadImageException(
+          "the image has "
+              + manifest.layers().size()
+              + " layers but its config names "
+              + diffIds.size());
+    }
+    return diffIds;
   }
 
   static ImageConfig parse(byte[] bytes) throws BadImageException {

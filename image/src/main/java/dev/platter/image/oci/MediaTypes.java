@@ -11,9 +11,9 @@ public final class MediaTypes {
   public static final String DOCKER_MANIFEST =
       "application/vnd.docker.distribution.manifest.v2+json";
 
-  static final String OCI_CONFIG = "application/vnd.oci.image.config.v1+json";
-  static final String DOCKER_CONFIG = "application/vnd.docker.container.image.v1+json";
-  static final String OCI_LAYER = "application/vnd.oci.image.layer.v1.tar";
+  public static final String OCI_CONFIG = "application/vnd.oci.image.config.v1+json";
+  public static final String DOCKER_CONFIG = "application/vnd.docker.container.image.v1+json";
+  public static final String OCI_LAYER = "application/vnd.oci.image.layer.v1.tar";
   public static final String OCI_LAYER_GZIP = OCI_LAYER + "+gzip";
 
   static final Set<String> INDEXES = Set.of(OCI_INDEX, DOCKER_LIST);

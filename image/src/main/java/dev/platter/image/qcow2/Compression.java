@@ -20,7 +20,10 @@ enum Compression {
 
   Decompressor decompressor() {
     return switch (this) {
-      case ZLIB -> new ZlibDecompressor();
+      case ZLIB ->
+          LibdeflateDecompressor.isAvailable()
+              ? new LibdeflateDecompressor()
+              : new ZlibDecompressor();
       case ZSTD -> new ZstdDecompressor();
     };
   }

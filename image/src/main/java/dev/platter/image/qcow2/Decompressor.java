@@ -6,7 +6,8 @@ import java.nio.ByteBuffer;
  * Unpacks one compressed cluster at a time; reused, never shared between threads. Both buffers are
  * direct.
  */
-sealed interface Decompressor extends AutoCloseable permits ZlibDecompressor, ZstdDecompressor {
+sealed interface Decompressor extends AutoCloseable
+    permits ZlibDecompressor, LibdeflateDecompressor, ZstdDecompressor {
   /**
    * Fills {@code out} from the start of {@code in}. What follows the stream is ignored: an entry
    * gives its length in sectors only, so the next cluster's bytes may come after it.

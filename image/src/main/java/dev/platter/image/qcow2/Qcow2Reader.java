@@ -3,6 +3,8 @@ package dev.platter.image.qcow2;
 import dev.platter.image.BadImageException;
 import dev.platter.image.ByteSource;
 import dev.platter.image.GuestDisk;
+import dev.platter.image.raw.NativeFile;
+import dev.platter.image.raw.RawTarget;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -29,15 +31,16 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Qcow2Reader implements GuestDisk, Closeable {
   private static final int MAX_THREADS = 4;
+  private static final int MAX_COPY_THREADS = 32;
 
   private final Tables tables;
-  private final @Nullable Closeable owned;
+  private final @Nullable NativeFile file;
   private final Semaphore readers = new Semaphore(MAX_THREADS);
   private final ConcurrentLinkedDeque<Workspace> idle = new ConcurrentLinkedDeque<>();
 
-  private Qcow2Reader(Tables tables, @Nullable Closeable owned) {
+  private Qcow2Reader(Tables tables, @Nullable NativeFile file) {
     this.tables = tables;
-    this.owned = owned;
+    this.file = file;
   }
 
   /** Looks at the header only: what must hold before QEMU may open a file that a user brought. */
@@ -49,11 +52,11 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
 
   /** Opens a file; it is closed with the reader. */
   public static Qcow2Reader open(Path path, Limits limits) throws IOException {
-    FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
+    NativeFile file = NativeFile.open(path);
     try {
-      return new Qcow2Reader(Tables.load(ByteSource.of(channel), limits), channel);
+      return new Qcow2Reader(Tables.load(ByteSource.of(file.channel()), limits), file);
     } catch (Throwable e) {
-      channel.close();
+      file.close();
       throw e;
     }
   }
@@ -150,18 +153,20 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
   }
 
   /**
-   * Writes the disk as a raw file of exactly its size, with up to four threads. What is zero stays
-   * a hole. The target must be empty, or of the disk's size and nothing but zeros. It is not
-   * synced.
+   * Writes the disk in its raw form, with a thread for each processor. Where image and target are
+   * files of one file system that can share blocks, clusters that are not compressed are shared;
+   * all else is copied, but zeros only where they have to be. Not synced.
    *
    * @param progress is told how many bytes of the disk are done, never less than before
    */
+  public void copyTo(RawTarget target, LongConsumer progress) throws IOException {
+    int threads = Math.min(Runtime.getRuntime().availableProcessors(), MAX_COPY_THREADS);
+    new RawExport(tables, file, target, progress).run(threads);
+  }
+
+  /** The same, into {@link RawTarget#of a channel}. */
   public void copyTo(FileChannel target, LongConsumer progress) throws IOException {
-    if (target.size() != 0 && target.size() != virtualSize()) {
-      throw new IllegalArgumentException("the target has " + target.size() + " bytes already");
-    }
-    int threads = Math.min(Runtime.getRuntime().availableProcessors(), MAX_THREADS);
-    new RawExport(tables, target, progress).run(threads);
+    copyTo(RawTarget.of(target), progress);
   }
 
   @Override
@@ -175,8 +180,8 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
     for (Workspace w = idle.poll(); w != null; w = idle.poll()) {
       w.close();
     }
-    if (owned != null) {
-      owned.close();
+    if (file != null) {
+      file.close();
     }
   }
 
@@ -197,7 +202,7 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
 
     @Override
     public void compressed(long guest, long host, int packedBytes) throws IOException {
-      ByteBuffer cluster = workspace.unpack(host, packedBytes);
+      ByteBuffer cluster = workspace.unpacked(host, packedBytes);
       long end = Math.min(from + length, guest + cluster.capacity());
       cluster.limit((int) (end - guest)).position((int) Math.max(0, from - guest));
       into.put(cluster);

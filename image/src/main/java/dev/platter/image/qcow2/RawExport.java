@@ -1,10 +1,9 @@
 package dev.platter.image.qcow2;
 
-import dev.platter.image.raw.SparseWriter;
+import dev.platter.image.raw.NativeFile;
+import dev.platter.image.raw.RawTarget;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.util.Collections;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -12,6 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes the whole disk into a raw file. The disk is cut into segments; each thread takes the next
@@ -25,7 +25,8 @@ final class RawExport {
   private static final long SEGMENT = 4 << 20;
 
   private final Tables tables;
-  private final FileChannel target;
+  private final @Nullable NativeFile file;
+  private final RawTarget target;
   private final LongConsumer progress;
   private final long size;
 
@@ -34,14 +35,19 @@ final class RawExport {
   private long done;
   private boolean failed;
 
-  RawExport(Tables tables, FileChannel target, LongConsumer progress) {
+  /**
+   * @param file the image, if it is a file
+   */
+  RawExport(Tables tables, @Nullable NativeFile file, RawTarget target, LongConsumer progress) {
     this.tables = tables;
+    this.file = file;
     this.target = target;
     this.progress = progress;
     this.size = tables.header.virtualSize();
   }
 
   void run(int threads) throws IOException {
+    target.begin(size);
     int useful = Math.clamp(Math.ceilDiv(size, SEGMENT), 1, threads);
     Callable<Void> lane =
         () -> {
@@ -64,16 +70,16 @@ final class RawExport {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("interrupted while copying a qcow2 image");
     }
-    SparseWriter.extend(target, size);
   }
 
   private void copySegments() throws IOException {
     boolean finished = false;
     try (Workspace workspace = new Workspace(tables)) {
-      ExtentVisitor copy = new Copy(workspace);
+      ExtentCopy copy = new ExtentCopy(tables, file, workspace, target);
       for (long from = take(); from < size; from = take()) {
         long to = Math.min(size, from + SEGMENT);
         workspace.walk.walk(from, to, copy);
+        copy.flush();
         report(to - from);
       }
       finished = true;
@@ -101,39 +107,6 @@ final class RawExport {
     synchronized (lock) {
       done += bytes;
       progress.accept(done);
-    }
-  }
-
-  private final class Copy implements ExtentVisitor {
-    private final Workspace workspace;
-
-    Copy(Workspace workspace) {
-      this.workspace = workspace;
-    }
-
-    @Override
-    public void zero(long guest, long length) {
-      // The target reads as zeros already.
-    }
-
-    @Override
-    public void data(long guest, long host, long length) throws IOException {
-      for (long at = 0; at < length; ) {
-        ByteBuffer buffer = workspace.copyBuffer();
-        buffer.limit((int) Math.min(buffer.capacity(), length - at));
-        workspace.readPadded(buffer, host + at);
-        buffer.flip();
-        int n = buffer.remaining();
-        SparseWriter.write(target, buffer, guest + at);
-        at += n;
-      }
-    }
-
-    @Override
-    public void compressed(long guest, long host, int length) throws IOException {
-      ByteBuffer cluster = workspace.unpack(host, length);
-      cluster.limit((int) Math.min(cluster.capacity(), size - guest));
-      SparseWriter.write(target, cluster, guest);
     }
   }
 }

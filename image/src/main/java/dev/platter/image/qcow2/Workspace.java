@@ -10,7 +10,12 @@ import org.jspecify.annotations.Nullable;
  * sequence.
  */
 final class Workspace implements AutoCloseable {
-  private static final int COPY_BUFFER = 1 << 20;
+  /** No smaller than a cluster can be. */
+  private static final int COPY_BUFFER = 2 << 20;
+
+  /** Devices are written from whole pages. */
+  private static final int PAGE = 4096;
+
   private static final byte[] ZEROS = new byte[8192];
 
   final ExtentWalk walk;
@@ -28,15 +33,22 @@ final class Workspace implements AutoCloseable {
   }
 
   /** The cluster packed at {@code host}; the buffer is good until the next call. */
-  ByteBuffer unpack(long host, int length) throws IOException {
+  ByteBuffer unpacked(long host, int length) throws IOException {
     ByteBuffer out = cluster;
     if (out == null) {
       out = ByteBuffer.allocateDirect(tables.header.clusterSize());
       cluster = out;
     }
-    if (host == unpackedHost) {
-      return out.clear();
+    if (host != unpackedHost) {
+      unpackedHost = -1;
+      unpack(host, length, out.clear());
+      unpackedHost = host;
     }
+    return out.clear();
+  }
+
+  /** Fills a direct buffer of a cluster's size from what is packed at {@code host}. */
+  void unpack(long host, int length, ByteBuffer out) throws IOException {
     ByteBuffer in = packed;
     if (in == null) {
       // The largest length an entry can express.
@@ -46,20 +58,20 @@ final class Workspace implements AutoCloseable {
     in.clear().limit(length);
     // Zeros past the end, as QEMU has it, or else we would take streams that it does not.
     readPadded(in, host);
-    unpackedHost = -1;
-    if (!decompressor.fill(in.flip(), out.clear())) {
+    if (!decompressor.fill(in.flip(), out)) {
       throw Refused.at(
-          host, "compressed data does not unpack to a cluster of " + out.capacity() + " bytes");
+          host,
+          "compressed data does not unpack to a cluster of "
+              + tables.header.clusterSize()
+              + " bytes");
     }
-    unpackedHost = host;
-    return out.clear();
   }
 
-  /** A buffer for copies. */
+  /** A buffer for copies of at least a cluster; what it holds stays until the next call. */
   ByteBuffer copyBuffer() {
     ByteBuffer buffer = copy;
     if (buffer == null) {
-      buffer = ByteBuffer.allocateDirect(COPY_BUFFER);
+      buffer = ByteBuffer.allocateDirect(COPY_BUFFER + PAGE).alignedSlice(PAGE);
       copy = buffer;
     }
     return buffer.clear();

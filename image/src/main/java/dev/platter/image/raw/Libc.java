@@ -1,6 +1,5 @@
 package dev.platter.image.raw;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -16,6 +15,12 @@ import java.lang.invoke.VarHandle;
 /**
  * The few calls of the C library that the JDK does not offer, on 64-bit Linux. Each returns what
  * the call returns, or the negated errno.
+ *
+ * <p>All of them go through one handle that takes four longs. The JVM makes code for each shape of
+ * a call when it is first linked, which takes tens of milliseconds. In the calling conventions of
+ * 64-bit Linux an int or a pointer is passed as a long of the same value, arguments that a function
+ * does not have are ignored, and variadic functions are called like others; of an int that is
+ * returned only the lower half counts.
  */
 final class Libc {
   static final int ENOENT = 2;
@@ -30,8 +35,10 @@ final class Libc {
   static final int O_RDWR = 2;
   static final int O_CREAT = 0x40;
   static final int O_EXCL = 0x80;
+  static final int O_DIRECT = 0x4000;
   static final int O_CLOEXEC = 0x80000;
 
+  static final int SEEK_END = 2;
   static final int SEEK_DATA = 3;
   static final int SEEK_HOLE = 4;
 
@@ -39,108 +46,118 @@ final class Libc {
   static final int FALLOC_FL_PUNCH_HOLE = 2;
   static final int FALLOC_FL_ZERO_RANGE = 16;
 
+  static final int MADV_POPULATE_READ = 22;
+
   private static final long FICLONE = 0x40049409L;
   private static final long FICLONERANGE = 0x4020940dL;
+  private static final long BLKSSZGET = 0x1268L;
 
   private static final Linker LINKER = Linker.nativeLinker();
   private static final StructLayout STATE = Linker.Option.captureStateLayout();
   private static final VarHandle ERRNO =
       STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-
-  private static final MethodHandle OPEN =
-      call("open", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT), 2);
-  private static final MethodHandle CLOSE =
-      call("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT), -1);
-  private static final MethodHandle LSEEK =
-      call("lseek", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT), -1);
-  private static final MethodHandle FTRUNCATE =
-      call("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG), -1);
-  private static final MethodHandle FALLOCATE =
-      call(
-          "fallocate",
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG),
-          -1);
-  private static final MethodHandle IOCTL =
-      call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_INT), 2);
-  private static final MethodHandle IOCTL_STRUCT =
-      call("ioctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS), 2);
-  private static final MethodHandle STRERROR =
+  private static final MethodHandle CALL =
       LINKER.downcallHandle(
-          LINKER.defaultLookup().findOrThrow("strerror"), FunctionDescriptor.of(ADDRESS, JAVA_INT));
+          FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+          Linker.Option.captureCallState("errno"),
+          Linker.Option.firstVariadicArg(2));
+
+  private static final MemorySegment OPEN = function("open");
+  private static final MemorySegment CLOSE = function("close");
+  private static final MemorySegment LSEEK = function("lseek");
+  private static final MemorySegment FTRUNCATE = function("ftruncate");
+  private static final MemorySegment FALLOCATE = function("fallocate");
+  private static final MemorySegment IOCTL = function("ioctl");
+  private static final MemorySegment PWRITE = function("pwrite");
+  private static final MemorySegment MADVISE = function("madvise");
+  private static final MemorySegment STRERROR = function("strerror");
 
   private Libc() {}
 
-  private static MethodHandle call(String name, FunctionDescriptor type, int firstVariadic) {
-    MemorySegment function = LINKER.defaultLookup().findOrThrow(name);
-    Linker.Option errno = Linker.Option.captureCallState("errno");
-    return firstVariadic < 0
-        ? LINKER.downcallHandle(function, type, errno)
-        : LINKER.downcallHandle(
-            function, type, errno, Linker.Option.firstVariadicArg(firstVariadic));
+  private static MemorySegment function(String name) {
+    return LINKER.defaultLookup().findOrThrow(name);
   }
 
   static int open(String path, int flags, int mode) {
-    return (int)
-        negatedErrno(
-            (arena, s) -> (int) OPEN.invokeExact(s, arena.allocateFrom(path), flags, mode));
+    try (Arena arena = Arena.ofConfined()) {
+      return intOf(OPEN, arena.allocateFrom(path).address(), flags, mode, 0);
+    }
   }
 
   static int close(int fd) {
-    return (int) negatedErrno((arena, s) -> (int) CLOSE.invokeExact(s, fd));
+    return intOf(CLOSE, fd, 0, 0, 0);
   }
 
   static long lseek(int fd, long offset, int whence) {
-    return negatedErrno((arena, s) -> (long) LSEEK.invokeExact(s, fd, offset, whence));
+    return longOf(LSEEK, fd, offset, whence, 0);
   }
 
   static int ftruncate(int fd, long length) {
-    return (int) negatedErrno((arena, s) -> (int) FTRUNCATE.invokeExact(s, fd, length));
+    return intOf(FTRUNCATE, fd, length, 0, 0);
   }
 
   static int fallocate(int fd, int mode, long offset, long length) {
-    return (int)
-        negatedErrno((arena, s) -> (int) FALLOCATE.invokeExact(s, fd, mode, offset, length));
+    return intOf(FALLOCATE, fd, mode, offset, length);
   }
 
   /** Makes one file share all the blocks of another. */
   static int clone(int targetFd, int sourceFd) {
-    return (int)
-        negatedErrno((arena, s) -> (int) IOCTL.invokeExact(s, targetFd, FICLONE, sourceFd));
+    return intOf(IOCTL, targetFd, FICLONE, sourceFd, 0);
   }
 
   /** Makes a range of one file share the blocks of a range of another. */
-  static int cloneRange(int targetFd, long to, int sourceFd, long from, long length) {
-    return (int)
-        negatedErrno(
-            (arena, s) -> {
-              MemorySegment range = arena.allocate(JAVA_LONG, 4);
-              range.setAtIndex(JAVA_LONG, 0, sourceFd);
-              range.setAtIndex(JAVA_LONG, 1, from);
-              range.setAtIndex(JAVA_LONG, 2, length);
-              range.setAtIndex(JAVA_LONG, 3, to);
-              return (int) IOCTL_STRUCT.invokeExact(s, targetFd, FICLONERANGE, range);
-            });
-  }
-
-  static String message(int errno) {
-    try {
-      MemorySegment text = (MemorySegment) STRERROR.invokeExact(errno);
-      return text.reinterpret(256).getString(0);
-    } catch (Throwable e) {
-      throw new AssertionError(e);
+  static int cloneRange(int targetFd, long targetOffset, int sourceFd, long offset, long length) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment range = arena.allocateFrom(JAVA_LONG, sourceFd, offset, length, targetOffset);
+      return intOf(IOCTL, targetFd, FICLONERANGE, range.address(), 0);
     }
   }
 
-  @FunctionalInterface
-  private interface Call {
-    long invoke(Arena arena, MemorySegment state) throws Throwable;
+  /** The size of a sector of a block device. */
+  static int sectorSize(int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment size = arena.allocate(JAVA_INT);
+      int result = intOf(IOCTL, fd, BLKSSZGET, size.address(), 0);
+      return result < 0 ? result : size.get(JAVA_INT, 0);
+    }
   }
 
-  private static long negatedErrno(Call call) {
+  /** The bytes must be alive and not on the heap. */
+  static long pwrite(int fd, MemorySegment bytes, long offset) {
+    return longOf(PWRITE, fd, bytes.address(), bytes.byteSize(), offset);
+  }
+
+  static int madvise(MemorySegment mapped, int advice) {
+    return intOf(MADVISE, mapped.address(), mapped.byteSize(), advice, 0);
+  }
+
+  static String message(int errno) {
+    try (Arena arena = Arena.ofConfined()) {
+      long text = call(STRERROR, arena.allocate(STATE), errno, 0, 0, 0);
+      return MemorySegment.ofAddress(text).reinterpret(256).getString(0);
+    }
+  }
+
+  private static int intOf(MemorySegment function, long a, long b, long c, long d) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment state = arena.allocate(STATE);
-      long result = call.invoke(arena, state);
-      return result < 0 ? -(long) (int) ERRNO.get(state, 0L) : result;
+      int result = (int) call(function, state, a, b, c, d);
+      return result < 0 ? -(int) ERRNO.get(state, 0L) : result;
+    }
+  }
+
+  private static long longOf(MemorySegment function, long a, long b, long c, long d) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment state = arena.allocate(STATE);
+      long result = call(function, state, a, b, c, d);
+      return result < 0 ? -(int) ERRNO.get(state, 0L) : result;
+    }
+  }
+
+  private static long call(
+      MemorySegment function, MemorySegment state, long a, long b, long c, long d) {
+    try {
+      return (long) CALL.invokeExact(function, state, a, b, c, d);
     } catch (Throwable e) {
       throw new AssertionError("a call with fixed types cannot throw", e);
     }

@@ -2,6 +2,8 @@ package dev.platter.image.raw;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
@@ -48,8 +50,61 @@ public final class NativeFile implements Closeable {
         path, Libc.O_WRONLY | Libc.O_CREAT | Libc.O_EXCL, StandardOpenOption.WRITE);
   }
 
+  /**
+   * A block device whose {@link #writeDirectly} goes past the page cache; the channel does not.
+   *
+   * @throws FileSystemException also if it is not a block device
+   */
+  static NativeFile openDevice(Path path) throws IOException {
+    NativeFile file =
+        new NativeFile(
+            path, Libc.O_RDWR | Libc.O_DIRECT, StandardOpenOption.READ, StandardOpenOption.WRITE);
+    try {
+      if (file.sectorSize() <= 0) {
+        throw new FileSystemException(path.toString(), null, "not a block device");
+      }
+      return file;
+    } catch (Throwable e) {
+      file.close();
+      throw e;
+    }
+  }
+
   public FileChannel channel() {
     return channel;
+  }
+
+  /** Not positive if this is no block device. */
+  int sectorSize() {
+    return Libc.sectorSize(fd);
+  }
+
+  /** The size of a device, too, which the channel may not know. */
+  long end() throws IOException {
+    return checked(Libc.lseek(fd, 0, Libc.SEEK_END));
+  }
+
+  /**
+   * Writes some of the bytes; for a device opened as such, all numbers are multiples of a sector.
+   */
+  long writeDirectly(MemorySegment bytes, long at) throws IOException {
+    long n;
+    do {
+      n = Libc.pwrite(fd, bytes, at);
+    } while (n == -Libc.EINTR);
+    return checked(n);
+  }
+
+  /**
+   * Shows a range of the file as memory, read ahead. Somebody who cuts the file off meanwhile makes
+   * reads of this memory fail with {@link InternalError} and writes from it with an {@link
+   * IOException}; native code other than the kernel must not be given it, since it would crash.
+   */
+  public MemorySegment map(long offset, long length, Arena arena) throws IOException {
+    MemorySegment mapped = channel.map(FileChannel.MapMode.READ_ONLY, offset, length, arena);
+    // Older kernels cannot, and then each page comes when it is touched.
+    Libc.madvise(mapped, Libc.MADV_POPULATE_READ);
+    return mapped;
   }
 
   /** Where the next data starts at or after a position; -1 if only a hole is left. */

@@ -1,166 +1,162 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.Chunk;
+import dev.platter.image.ChunkedFile;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Printable;
 import dev.platter.image.seekable.TocReader.Entry;
 import dev.platter.image.tar.TarEntry;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the entries of a table of contents in their order and keeps the chunks of the one file in
- * {@code disk/}. Refuses entries that leave the layer, go backwards or overlap, chunks that are too
- * large or have no digest, and a disk that is not covered from its first to its last byte.
+ * Takes the entries of a table of contents in their order and keeps the chunks of its files.
+ * Refuses entries that leave the layer, go backwards or overlap, and files that are not covered
+ * from their first to their last byte. A file with chunks that are too large, too many or without a
+ * digest is kept without them: it can only be read with the whole layer.
  */
 final class ChunkTable {
   /** Larger than any layer; keeps arithmetic far from overflow. */
   static final long MAX_NUMBER = 1L << 50;
 
-  private static final String DIRECTORY = "disk";
-  private static final String WHITEOUT = ".wh.";
+  private static final int MAX_ENTRIES = 1 << 20;
+  private static final long MAX_NAMES = 16 << 20;
 
-  /** A chunk whose end in the blob is not known before the next entry with data. */
-  private record Open(long fileOffset, int plainSize, long blobOffset, Digest digest) {}
+  /** What may have to be unpacked and thrown away before a chunk in a shared member. */
+  private static final int MAX_SKIP = 64 << 20;
 
+  private final Packing packing;
   private final long end;
-  private final List<Chunk> chunks = new ArrayList<>();
-  private @Nullable String disk;
-  private long diskSize;
-  private long covered;
-  private @Nullable String currentFile;
-  private @Nullable Open open;
+  private final List<TarEntry> entries = new ArrayList<>();
+  private final Map<Integer, FileChunks> files = new HashMap<>();
+  private long[] members = new long[64];
+  private int memberCount;
+  private int chunks;
+  private @Nullable FileChunks file;
   private long lastOffset;
-  private long entries;
+  private long lastInner;
+  private long count;
+  private long nameLength;
 
   /**
    * @param end where in the blob chunks have to end, which is where the table of contents starts
    */
-  ChunkTable(long end) {
+  ChunkTable(Packing packing, long end) {
+    this.packing = packing;
     this.end = end;
   }
 
   void add(Entry entry) throws BadImageException {
-    entries++;
+    count++;
     String name = TarEntry.normalise(entry.name());
-    switch (entry.type()) {
-      case "reg" -> {
-        currentFile = name;
-        if (isInDirectory(name)) {
-          startDisk(name, entry);
-        }
+    TarEntry.@Nullable Type type =
+        switch (entry.type()) {
+          case "reg" -> TarEntry.Type.FILE;
+          case "dir" -> TarEntry.Type.DIRECTORY;
+          case "hardlink" -> TarEntry.Type.HARD_LINK;
+          case "symlink" -> TarEntry.Type.SYMBOLIC_LINK;
+          case "char", "block", "fifo" -> TarEntry.Type.OTHER;
+          case "chunk" -> null;
+          default ->
+              throw refused(entry, "its type '" + Printable.of(entry.type()) + "' is unknown");
+        };
+    if (type != null) {
+      nameLength += entry.name().length() + entry.linkName().length();
+      if (entries.size() >= MAX_ENTRIES || nameLength > MAX_NAMES) {
+        throw refused(entry, "there are too many entries or too long names");
       }
-      case "chunk" -> {
-        if (!name.equals(currentFile)) {
-          throw refused(entry, "it is a chunk of a file that is not the one before it");
-        }
-      }
-      case "dir" -> currentFile = null;
-      case "symlink", "hardlink", "char", "block", "fifo" -> {
-        currentFile = null;
-        if (name.equals(DIRECTORY) || isInDirectory(name)) {
-          throw refused(entry, "the disk must be a regular file, not a " + entry.type());
-        }
-      }
-      default -> throw refused(entry, "its type '" + Printable.of(entry.type()) + "' is unknown");
+      long size = type == TarEntry.Type.FILE ? entry.size() : 0;
+      startFile(type == TarEntry.Type.FILE ? new FileChunks(name, size) : null);
+      entries.add(new TarEntry(name, type, size, entry.linkName()));
+    } else if (file == null || !name.equals(file.name())) {
+      throw refused(entry, "it is a chunk of a file that is not the one before it");
     }
-    if (entry.hasData()) {
+    if (entry.hasData() && file != null) {
       place(entry);
-      if (name.equals(disk)) {
-        openChunk(entry);
-      }
+      openChunk(entry, file);
     }
   }
 
-  private static boolean isInDirectory(String name) {
-    return name.startsWith(DIRECTORY + "/")
-        && name.indexOf('/', DIRECTORY.length() + 1) < 0
-        && !name.startsWith(DIRECTORY + "/" + WHITEOUT);
-  }
-
-  private void startDisk(String name, Entry entry) throws BadImageException {
-    if (disk != null) {
-      throw refused(entry, "it is a second file in /disk, after " + Printable.of(disk));
+  private void startFile(@Nullable FileChunks next) throws BadImageException {
+    if (file != null) {
+      file.checkCovered();
     }
-    if (entry.size() == 0) {
-      throw refused(entry, "the disk is empty");
+    file = next;
+    if (next != null) {
+      files.put(entries.size(), next);
     }
-    disk = name;
-    diskSize = entry.size();
   }
 
   /** Members follow each other; several small files may share one, at an inner offset. */
   private void place(Entry entry) throws BadImageException {
-    if (entry.innerOffset() > 0) {
-      if (entry.offset() != lastOffset) {
-        throw refused(entry, "it is said to share a member that is not the one before it");
-      }
-      return;
-    }
-    if (entry.offset() <= lastOffset || entry.offset() >= end) {
+    boolean shares = entry.offset() == lastOffset && entry.innerOffset() > lastInner;
+    if (!shares && (entry.offset() <= lastOffset || entry.offset() >= end)) {
       throw refused(
           entry,
           "its offset %d is not between %d and %d".formatted(entry.offset(), lastOffset, end));
     }
-    closeChunk(entry.offset());
+    if (entry.offset() > lastOffset) {
+      members = memberCount < members.length ? members : Arrays.copyOf(members, 2 * memberCount);
+      members[memberCount++] = entry.offset();
+    }
     lastOffset = entry.offset();
+    lastInner = entry.innerOffset();
   }
 
-  private void openChunk(Entry entry) throws BadImageException {
-    if (entry.innerOffset() > 0) {
-      throw refused(entry, "it shares a gzip member, which is not supported for a disk");
-    }
-    if (entry.chunkOffset() != covered) {
+  private void openChunk(Entry entry, FileChunks file) throws BadImageException {
+    if (entry.chunkOffset() != file.covered()) {
       throw refused(
           entry,
           "it starts at byte %d of the file, the chunk before it ends at %d"
-              .formatted(entry.chunkOffset(), covered));
+              .formatted(entry.chunkOffset(), file.covered()));
     }
-    long size = entry.chunkSize() == 0 ? diskSize - covered : entry.chunkSize();
-    if (size <= 0 || size > diskSize - covered) {
-      throw refused(entry, "%d bytes at %d of a file of %d".formatted(size, covered, diskSize));
-    }
-    if (size > Estargz.MAX_CHUNK) {
+    long left = file.size() - file.covered();
+    long size = entry.chunkSize() == 0 ? left : entry.chunkSize();
+    if (size <= 0 || size > left) {
       throw refused(
-          entry, "a chunk of %d bytes, %d is the most".formatted(size, Estargz.MAX_CHUNK));
+          entry, "%d bytes at %d of a file of %d".formatted(size, file.covered(), file.size()));
     }
-    if (chunks.size() >= Estargz.MAX_CHUNKS) {
-      throw refused(entry, "the disk has more than " + Estargz.MAX_CHUNKS + " chunks");
+    boolean hole = packing.hasHoles() && entry.chunkType().equals("zeros");
+    String digest =
+        entry.chunkDigest().isEmpty() && size == file.size() ? entry.digest() : entry.chunkDigest();
+    if (hole && size > ChunkedFile.MAX_CHUNK) {
+      chunks += file.addHole(entry.offset(), size);
+    } else if (size > ChunkedFile.MAX_CHUNK || entry.innerOffset() > MAX_SKIP || digest.isEmpty()) {
+      file.addUnreadable(size);
+    } else {
+      file.add(entry.offset(), (int) entry.innerOffset(), (int) size, Digest.parse(digest));
+      chunks++;
     }
-    if (entry.chunkDigest().isEmpty()) {
-      throw refused(entry, "it has no chunkDigest");
-    }
-    open = new Open(covered, (int) size, entry.offset(), Digest.parse(entry.chunkDigest()));
-    covered += size;
-  }
-
-  private void closeChunk(long next) {
-    if (open != null) {
-      // What follows the last chunk of a file may be any number of headers: not to be fetched.
-      long enough = open.plainSize + open.plainSize / 8L + (64 << 10);
-      int length = (int) Math.min(next - open.blobOffset, enough);
-      chunks.add(new Chunk(open.fileOffset, open.plainSize, open.blobOffset, length, open.digest));
-      open = null;
+    if (chunks > Estargz.MAX_CHUNKS) {
+      throw refused(entry, "there are more than " + Estargz.MAX_CHUNKS + " chunks");
     }
   }
 
-  /** The layer, when all entries were added. */
-  SeekableLayer finish() throws BadImageException {
-    closeChunk(end);
-    if (disk == null) {
-      throw new BadImageException("it has no file in /disk");
-    }
-    if (covered != diskSize) {
-      throw new BadImageException(
-          "the chunks of %s end at byte %d of %d".formatted(Printable.of(disk), covered, diskSize));
-    }
-    return new SeekableLayer(disk, diskSize, chunks);
+  /** The table, when all entries were added. */
+  Toc finish() throws BadImageException {
+    startFile(null);
+    var chunked = new HashMap<Integer, SeekableLayer>();
+    files.forEach(
+        (entry, found) -> {
+          if (found.isChunked()) {
+            chunked.put(entry, found.build(packing, this::endOf));
+          }
+        });
+    return new Toc(entries, chunked);
+  }
+
+  /** Where the member ends that starts at {@code offset}: at the next one. */
+  private long endOf(long offset) {
+    int next = Arrays.binarySearch(members, 0, memberCount, offset) + 1;
+    return next < memberCount ? members[next] : end;
   }
 
   private BadImageException refused(Entry entry, String why) {
     return new BadImageException(
-        "entry %d (%s): %s".formatted(entries, Printable.of(entry.name()), why));
+        "entry %d (%s): %s".formatted(count, Printable.of(entry.name()), why));
   }
 }

@@ -5,6 +5,7 @@ import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Printable;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -24,6 +25,10 @@ public final class LayerAnnotations {
   static final String TOC_LENGTH = "dev.platter.toc.length";
   static final String BOOT_PREFIX = "dev.platter.boot-prefix";
   static final String BOOT_TRACE = "dev.platter.boot-trace.digest";
+
+  /** As containers/storage has them now, and as it had them before. */
+  private static final List<String> ZSTD_CHUNKED =
+      List.of("io.github.containers.zstd-chunked.", "io.containers.zstd-chunked.");
 
   private LayerAnnotations() {}
 
@@ -58,6 +63,21 @@ public final class LayerAnnotations {
     }
     return Optional.of(
         TocPosition.of(offset.getAsLong(), length.getAsLong(), layer.size(), "the manifest"));
+  }
+
+  /**
+   * Where a layer that was packed as zstd:chunked has its table of contents. Its footer says the
+   * same, but every writer of a checksum writes the position too.
+   */
+  public static Optional<ZstdToc> zstdToc(Descriptor layer) throws BadImageException {
+    for (String prefix : ZSTD_CHUNKED) {
+      String checksum = layer.annotations().get(prefix + "manifest-checksum");
+      String position = layer.annotations().get(prefix + "manifest-position");
+      if (checksum != null && position != null) {
+        return Optional.of(ZstdToc.parse(position, Digest.parse(checksum), layer.size()));
+      }
+    }
+    return Optional.empty();
   }
 
   /** How much of the front of the layer a booting guest wants. */

@@ -1,45 +1,40 @@
 package dev.platter.image.seekable;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
 import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Printable;
 import dev.platter.image.tar.TarEntry;
-import dev.platter.image.tar.TarReader;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.security.MessageDigest;
 import java.util.List;
-import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A layer whose disk can be read in pieces, as its table of contents says. Takes any eStargz with
- * one regular file in {@code /disk}, not only what {@link SeekableLayerWriter} writes.
- *
- * <p>Trust goes from the manifest to the digest of the table of contents ({@link
- * LayerAnnotations#tocDigest}), from there to the digest of each chunk. Nothing is returned whose
- * digest was not checked. What the table says is checked as well: it may come from an enemy who
- * signed it.
- *
- * <p>Left out: zstd:chunked, several files in one gzip member ({@code innerOffset}) where one is
- * the disk, and the footer of eStargz's predecessor. Such a layer is still an ordinary layer.
+ * A file of a layer that can be read in pieces, as the layer's table of contents says. Nothing is
+ * returned whose digest was not checked.
  */
 public final class SeekableLayer implements ChunkedFile {
   /** How many bytes at the end of a layer {@link #findFooter} needs. */
   public static final int FOOTER_SIZE = Estargz.FOOTER_SIZE;
 
+  /** In place of an inner offset: zeros, whatever the layer has. */
+  static final int HOLE = -1;
+
+  private static final String DIRECTORY = "disk/";
+
   private final String name;
   private final long size;
   private final List<Chunk> chunks;
+  private final int[] inner;
+  private final Packing packing;
 
-  SeekableLayer(String name, long size, List<Chunk> chunks) {
+  SeekableLayer(String name, long size, List<Chunk> chunks, int[] inner, Packing packing) {
     this.name = name;
     this.size = size;
     this.chunks = List.copyOf(chunks);
+    this.inner = inner;
+    this.packing = packing;
   }
 
   /** Finds the table of contents by the last 51 bytes of a layer. */
@@ -54,58 +49,34 @@ public final class SeekableLayer implements ChunkedFile {
   }
 
   /**
-   * Reads the table of contents.
+   * The disk of an eStargz that is all of an image: its only file in {@code /disk}.
    *
    * @param member the bytes of the layer at {@code position}
    * @param tocDigest what the manifest says
    */
-  public static SeekableLayer open(byte[] member, TocPosition position, Digest tocDigest)
+  public static ChunkedFile open(byte[] member, TocPosition position, Digest tocDigest)
       throws BadImageException {
-    if (member.length != position.length()) {
-      throw refused("%d bytes instead of %d".formatted(member.length, position.length()), null);
-    }
-    try {
-      Digest found = hash(toc(member));
-      if (!found.equals(tocDigest)) {
-        throw new BadImageException("its digest is " + found + ", the manifest says " + tocDigest);
+    Toc toc = Toc.ofEstargz(member, position, tocDigest);
+    int found = -1;
+    for (int i = 0; i < toc.entries().size(); i++) {
+      TarEntry entry = toc.entries().get(i);
+      boolean inDisk =
+          entry.name().startsWith(DIRECTORY)
+              && entry.name().indexOf('/', DIRECTORY.length()) < 0
+              && entry.type() != TarEntry.Type.DIRECTORY
+              && !entry.name().startsWith(DIRECTORY + ".wh.");
+      if (inDisk && found >= 0) {
+        throw Toc.refused(
+            "%s is a second file in /disk".formatted(Printable.of(entry.name())), null);
       }
-      var table = new ChunkTable(position.offset());
-      TocReader.read(toc(member), table);
-      return table.finish();
-    } catch (BadImageException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
-    } catch (JsonProcessingException e) {
-      throw refused("it is not valid JSON: " + Printable.of(e.getOriginalMessage()), e);
-    } catch (IOException e) {
-      // All bytes are in memory: whatever fails is their fault.
-      throw refused("it cannot be read: " + Printable.of(String.valueOf(e.getMessage())), e);
+      found = inDisk ? i : found;
     }
-  }
-
-  private static BadImageException refused(String why, @Nullable Throwable cause) {
-    return new BadImageException("the layer's table of contents is refused: " + why, cause);
-  }
-
-  private static InputStream toc(byte[] member) throws IOException {
-    var tar = new TarReader(new GZIPInputStream(new ByteArrayInputStream(member), 64 << 10));
-    TarEntry entry = tar.next();
-    if (entry == null || entry.type() != TarEntry.Type.FILE || !entry.name().equals(Estargz.TOC)) {
-      throw new BadImageException("there is no " + Estargz.TOC + " at its place");
+    if (found < 0) {
+      throw Toc.refused("it has no file in /disk", null);
     }
-    if (entry.size() > Estargz.MAX_TOC_JSON) {
-      throw new BadImageException(
-          "it has %d bytes, %d is the most".formatted(entry.size(), Estargz.MAX_TOC_JSON));
-    }
-    return tar.content();
-  }
-
-  private static Digest hash(InputStream in) throws IOException {
-    MessageDigest hash = Digest.sha256();
-    byte[] buffer = new byte[64 << 10];
-    for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-      hash.update(buffer, 0, n);
-    }
-    return Digest.finish(hash);
+    String name = Printable.of(toc.entries().get(found).name());
+    return toc.file(found)
+        .orElseThrow(() -> Toc.refused("%s cannot be read in chunks".formatted(name), null));
   }
 
   @Override
@@ -125,15 +96,23 @@ public final class SeekableLayer implements ChunkedFile {
 
   @Override
   public byte[] decode(Chunk chunk, byte[] blobBytes) throws BadImageException {
-    return unpack(chunk, blobBytes);
+    int skip = inner[chunkAt(chunk.fileOffset())];
+    return skip == HOLE ? new byte[chunk.plainSize()] : unpack(packing, chunk, skip, blobBytes);
+  }
+
+  /** As our writer packs; if others do not, the length mostly tells. */
+  @Override
+  public byte @Nullable [] pack(Chunk chunk, byte[] plain) {
+    byte[] member = GzipMember.of(plain);
+    return member.length == chunk.blobLength() ? member : null;
   }
 
   /** Unpacks and verifies a chunk, which {@code blobBytes} start with. */
-  static byte[] unpack(Chunk chunk, byte[] blobBytes) throws BadImageException {
+  static byte[] unpack(Packing packing, Chunk chunk, int skip, byte[] blobBytes)
+      throws BadImageException {
     byte[] plain;
-    try (var gzip = new GZIPInputStream(new ByteArrayInputStream(blobBytes), 16 << 10)) {
-      // No more than the chunk: in layers of others its member goes on with padding and headers.
-      plain = gzip.readNBytes(chunk.plainSize());
+    try {
+      plain = packing.unpack(blobBytes, skip, chunk.plainSize());
     } catch (IOException e) {
       throw refused(chunk, "it cannot be unpacked: " + e.getMessage(), e);
     }

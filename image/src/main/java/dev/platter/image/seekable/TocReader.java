@@ -29,7 +29,8 @@ final class TocReader {
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .build();
 
-  private static final Set<String> TEXTS = Set.of("name", "type", "chunkDigest");
+  private static final Set<String> TEXTS =
+      Set.of("name", "type", "linkName", "digest", "chunkDigest", "chunkType");
   private static final Set<String> NUMBERS =
       Set.of("size", "offset", "innerOffset", "chunkOffset", "chunkSize");
 
@@ -39,12 +40,15 @@ final class TocReader {
   record Entry(
       String name,
       String type,
+      String linkName,
       long size,
       long offset,
       long innerOffset,
       long chunkOffset,
       long chunkSize,
-      String chunkDigest) {
+      String digest,
+      String chunkDigest,
+      String chunkType) {
 
     boolean hasData() {
       return type.equals("chunk") || (type.equals("reg") && size > 0);
@@ -112,12 +116,15 @@ final class TocReader {
     return new Entry(
         texts.getOrDefault("name", ""),
         texts.getOrDefault("type", ""),
+        texts.getOrDefault("linkName", ""),
         numbers.getOrDefault("size", 0L),
         numbers.getOrDefault("offset", 0L),
         numbers.getOrDefault("innerOffset", 0L),
         numbers.getOrDefault("chunkOffset", 0L),
         numbers.getOrDefault("chunkSize", 0L),
-        texts.getOrDefault("chunkDigest", ""));
+        texts.getOrDefault("digest", ""),
+        texts.getOrDefault("chunkDigest", ""),
+        texts.getOrDefault("chunkType", ""));
   }
 
   private static void expect(JsonToken found, JsonToken expected, String what)

@@ -81,6 +81,11 @@ public final class TarReader {
     return content;
   }
 
+  /** Where in the archive the next byte is; after {@link #next}, the first of the content. */
+  public long position() {
+    return offset;
+  }
+
   private TarEntry entry(
       TarHeader header,
       long at,

@@ -32,8 +32,9 @@ class GzipIndexTest {
       byte[] packed = HostileGzipTest.gzip(new byte[size]);
       GzipIndex index = GzipIndex.read(ByteBuffer.wrap(stored(packed)));
       assertThat(index.plainSize()).isEqualTo(size);
+      assertThat(index.pieces()).isEqualTo(size > 0 ? 1 : 0);
       if (size > 0) {
-        decode(index, packed, 0, size);
+        assertThat(decode(index, packed, 0)).isEqualTo(new byte[size]);
       }
     }
   }
@@ -50,25 +51,22 @@ class GzipIndexTest {
   }
 
   @Test
-  void rangesOutsideAreTheCallersFault() throws IOException {
-    GzipIndex index = GzipIndex.read(ByteBuffer.wrap(STORED));
-    assertThatThrownBy(() -> index.rangeFor(-1, 1)).isInstanceOf(IndexOutOfBoundsException.class);
-    assertThatThrownBy(() -> index.rangeFor(0, PLAIN.length + 1L))
-        .isInstanceOf(IndexOutOfBoundsException.class);
-    assertThatThrownBy(() -> index.rangeFor(5, 5)).isInstanceOf(IllegalArgumentException.class);
-  }
-
-  @Test
   void impossibleNumbersAreRefused() {
-    refused(b -> b.put(7, (byte) 2), "of this version");
+    refused(b -> b.put(7, (byte) 1), "of this version");
     refused(b -> b.putLong(8, -1), "packed size -1");
     refused(b -> b.putLong(8, 100), "position of span");
     refused(b -> b.putLong(16, Long.MAX_VALUE), "plain size");
-    refused(b -> b.putLong(16, 1L << 50), "number of spans");
-    refused(b -> b.putInt(56, 0), "chunk size");
-    refused(b -> b.putInt(60, 0), "number of spans");
-    refused(b -> b.putInt(60, Integer.MAX_VALUE), "number of spans");
-    refused(b -> b.putInt(60, -5), "number of spans");
+    refused(b -> b.putLong(16, 1L << 50), "plain size for its packed size");
+    refused(b -> b.putInt(24, 0), "number of spans");
+    refused(b -> b.putInt(24, Integer.MAX_VALUE), "number of spans");
+    refused(b -> b.putInt(24, -5), "number of spans");
+    refused(b -> b.putInt(28, 0), "size of the index");
+    refused(b -> b.putInt(28, -1), "number of pieces");
+    refused(b -> b.putInt(28, Integer.MAX_VALUE), "number of pieces");
+    refused(b -> b.putLong(piece(b, 0), 1), "start of piece");
+    refused(b -> b.putLong(piece(b, 1), 0), "end of piece");
+    refused(b -> b.putLong(piece(b, 1), b.getLong(piece(b, 1)) + 1), "end of piece");
+    refused(b -> b.putLong(piece(b, 1), -1), "end of piece");
     refused(b -> b.putLong(span(0) + 8, 1), "start of the first span");
     refused(b -> b.putInt(span(0) + 16, 1), "window size");
     refused(b -> b.putLong(span(1), b.getLong(span(0))), "position of span 1");
@@ -83,7 +81,7 @@ class GzipIndexTest {
     refused(b -> b.putInt(span(1) + 20, Integer.MAX_VALUE), "stored window size");
     refused(b -> b.putInt(span(1) + 20, b.getInt(span(1) + 20) - 1), "size of the index");
     refused(b -> b.limit(b.limit() - 1), "end of window");
-    refused(b -> b.limit(63), "of this version");
+    refused(b -> b.limit(31), "of this version");
   }
 
   /** Harmless are only changes to how a window is packed and to digests that nobody asks for. */
@@ -91,7 +89,7 @@ class GzipIndexTest {
   void noChangedByteGetsWrongPlainBytesOut() throws IOException {
     int windows = STORED.length;
     ByteBuffer good = ByteBuffer.wrap(STORED).order(ByteOrder.LITTLE_ENDIAN);
-    for (int span = 0; span < good.getInt(60); span++) {
+    for (int span = 0; span < good.getInt(24); span++) {
       windows -= good.getInt(span(span) + 20);
     }
     Random random = new Random(6);
@@ -100,9 +98,10 @@ class GzipIndexTest {
       int at = i % 2 == 0 ? random.nextInt(windows) : random.nextInt(windows, STORED.length);
       try {
         GzipIndex index = GzipIndex.read(ByteBuffer.wrap(HostileGzipTest.flipped(STORED, at)));
-        for (int span = 0; span < index.spans(); span++) {
-          long from = Math.ceilDiv(index.plainStart(span), GzipIndex.CHUNK) * GzipIndex.CHUNK;
-          decode(index, PACKED, from, from + 1);
+        for (int p = 0; p < index.pieces(); p++) {
+          GzipIndex.Piece piece = index.piece(p);
+          assertThat(decode(index, PACKED, p))
+              .isEqualTo(Arrays.copyOfRange(PLAIN, (int) piece.start(), (int) piece.end()));
         }
       } catch (BadImageException e) {
         refused++;
@@ -112,18 +111,18 @@ class GzipIndexTest {
   }
 
   @Test
-  void aSpanThatIsTooLongIsRefusedBeforeItIsFetched() throws IOException {
+  void aSpanThatIsTooLongIsRefused() throws IOException {
     long size = GzipIndex.MAX_PACKED + 100L;
-    int chunks = GzipIndex.endChunk(size);
     ByteBuffer bytes =
-        ByteBuffer.allocate(GzipIndex.HEADER_BYTES + GzipIndex.SPAN_BYTES + 32 * chunks)
+        ByteBuffer.allocate(GzipIndex.HEADER_BYTES + GzipIndex.SPAN_BYTES + GzipIndex.PIECE_BYTES)
             .order(ByteOrder.LITTLE_ENDIAN);
     bytes.putLong(0, GzipIndex.MAGIC).putLong(8, size).putLong(16, size);
-    bytes.putInt(56, GzipIndex.CHUNK).putInt(60, 1).putLong(span(0), 80);
+    bytes.putInt(24, 1).putInt(28, 1).putLong(span(0), 80);
     GzipIndex index = GzipIndex.read(bytes);
-    assertThatThrownBy(() -> index.rangeFor(0, 1))
+    assertThat(index.isWithinLimits(0)).isFalse();
+    assertThatThrownBy(() -> new GzipResume(index).decode(0, new byte[10]))
         .isInstanceOf(BadImageException.class)
-        .hasMessageContaining("too much to fetch at once");
+        .hasMessageContaining("take too much");
   }
 
   @Test
@@ -136,7 +135,7 @@ class GzipIndexTest {
     while (plain < 5L << 30) {
       if (builder.wantsCheckpoint(plain, false)) {
         Arrays.fill(builder.startSpan(8 * plain, plain, window), true);
-        builder.endSpan(new byte[32]);
+        builder.endSpan();
         spans++;
       }
       plain += 1 << 20;
@@ -147,7 +146,7 @@ class GzipIndexTest {
   @Test
   void swappedWindowsAndForeignBytesAreRefused() throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(STORED.clone()).order(ByteOrder.LITTLE_ENDIAN);
-    int spans = bytes.getInt(60);
+    int spans = bytes.getInt(24);
     int windows = STORED.length;
     for (int span = 1; span < spans; span++) {
       windows -= bytes.getInt(span(span) + 20);
@@ -160,16 +159,15 @@ class GzipIndexTest {
     long sizes = bytes.getLong(span(1) + 16);
     bytes.putLong(span(1) + 16, bytes.getLong(span(2) + 16)).putLong(span(2) + 16, sizes);
     GzipIndex swapped = GzipIndex.read(bytes);
-    int chunk = (int) Math.ceilDiv(swapped.plainStart(1), GzipIndex.CHUNK) * GzipIndex.CHUNK;
-    assertThatThrownBy(() -> decode(swapped, PACKED, chunk, chunk + 1))
-        .isInstanceOf(BadImageException.class);
+    assertThatThrownBy(() -> decode(swapped, PACKED, 1)).isInstanceOf(BadImageException.class);
 
     GzipIndex good = GzipIndex.read(ByteBuffer.wrap(STORED));
-    decode(good, PACKED, chunk, chunk + 1);
-    byte[] other = HostileGzipTest.flipped(PACKED, (int) good.packedEnd(1) - 2);
-    assertThatThrownBy(() -> decode(good, other, chunk, chunk + 1))
+    decode(good, PACKED, 1);
+    byte[] other = HostileGzipTest.flipped(PACKED, (int) good.packedEnd(1) - 2000);
+    assertThatThrownBy(() -> decode(good, other, 1)).isInstanceOf(BadImageException.class);
+    assertThatThrownBy(() -> new GzipResume(good).decode(1, new byte[10]))
         .isInstanceOf(BadImageException.class)
-        .hasMessageContaining("not those that were indexed");
+        .hasMessageContaining("10 bytes, the index says");
   }
 
   @Test
@@ -196,6 +194,10 @@ class GzipIndexTest {
     return GzipIndex.HEADER_BYTES + n * GzipIndex.SPAN_BYTES;
   }
 
+  private static int piece(ByteBuffer b, int n) {
+    return span(b.getInt(24)) + n * GzipIndex.PIECE_BYTES;
+  }
+
   private static void refused(Consumer<ByteBuffer> change, String why) {
     ByteBuffer bytes = ByteBuffer.wrap(STORED.clone()).order(ByteOrder.LITTLE_ENDIAN);
     change.accept(bytes);
@@ -204,24 +206,13 @@ class GzipIndexTest {
         .hasMessageContaining(why);
   }
 
-  private static void decode(GzipIndex index, byte[] packed, long from, long to)
-      throws IOException {
-    PackedRange range = index.rangeFor(from, to);
+  private static byte[] decode(GzipIndex index, byte[] packed, int piece) throws IOException {
+    PackedRange range = index.piece(piece).packed();
     byte[] fetched =
-        Arrays.copyOfRange(packed, (int) range.start(), (int) Math.min(range.end(), 1 << 30));
-    new GzipResume(index)
-        .decode(
-            from,
-            to,
-            fetched,
-            (position, chunk) -> {
-              int at = (int) position;
-              ByteBuffer expected =
-                  packed == PACKED
-                      ? ByteBuffer.wrap(PLAIN, at, chunk.remaining())
-                      : ByteBuffer.allocate(chunk.remaining());
-              assertThat(chunk).isEqualTo(expected);
-            });
+        index.isWithinLimits(piece)
+            ? Arrays.copyOfRange(packed, (int) range.start(), (int) range.end())
+            : new byte[0];
+    return new GzipResume(index).decode(piece, fetched);
   }
 
   private static byte[] stored(byte[] packed) {

@@ -39,7 +39,7 @@ final class SameAsZlib {
   }
 
   private static byte @Nullable [] ours(byte[] deflated, int max) throws IOException {
-    var in = new BitInput(new ByteArrayInputStream(deflated), 0, 512, (b, f, n) -> {});
+    var in = new BitInput(new ByteArrayInputStream(deflated), 0, 512);
     Inflate inflate = new Inflate(in);
     inflate.start(new byte[0]);
     var plain = new ByteArrayOutputStream();

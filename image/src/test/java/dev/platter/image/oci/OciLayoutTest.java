@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.ForeignTool;
+import dev.platter.image.lazy.DiskImage;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -1,53 +1,186 @@
 package dev.platter.node.image;
 
 import dev.platter.block.base.Base;
+import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.ChunkCache;
 import dev.platter.block.base.KnownBases;
 import dev.platter.block.base.LayerFile;
+import dev.platter.block.base.StreamedFile;
+import dev.platter.image.BadImageException;
+import dev.platter.image.DiskSink;
+import dev.platter.image.lazy.DiskLocation;
+import dev.platter.image.lazy.DiskLocator;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.seekable.LayerAnnotations;
-import dev.platter.image.seekable.SeekableLayer;
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Finds the way in which the disk of an image can be read, and opens its base. */
+/**
+ * Finds the way in which the disk of an image can be read, cheapest first, and opens its base: in
+ * chunks, or as a stream that is served as it passes.
+ */
 final class DiskOpener {
-  private DiskOpener() {}
+  private final Path directory;
+  private final BlobSource source;
+  private final Manifest manifest;
+  private final Store store;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private final BadNews badNews = new BadNews();
+
+  /** What the images of a machine have in common. */
+  record Store(ChunkCache cache, KnownBases known, IndexStore indexes) {}
 
   /**
-   * @param badNews is told of a chunk that is bad for good
+   * @param badNews is told of what is bad for good
    */
-  record Opened(Base base, LayerFile file, String name, String format, BadNews badNews)
+  record Opened(Base base, Closeable file, String name, BadNews badNews, AtomicBoolean closed)
       implements Closeable {
     @Override
     public void close() throws IOException {
+      closed.set(true);
       try (file) {
         base.close();
       }
     }
   }
 
-  static Opened open(
-      Path directory, BlobSource source, Manifest manifest, ChunkCache cache, KnownBases known)
+  private DiskOpener(Path directory, BlobSource source, Manifest manifest, Store store) {
+    this.directory = directory;
+    this.source = source;
+    this.manifest = manifest;
+    this.store = store;
+  }
+
+  static Opened open(Path directory, BlobSource source, Manifest manifest, Store store)
       throws IOException {
-    var layer = manifest.layers().getLast();
-    var position = LayerAnnotations.tocPosition(layer).orElseThrow();
-    byte[] toc;
-    try (var in = source.open(layer, position.offset(), position.length())) {
-      toc = in.readAllBytes();
+    return new DiskOpener(directory, source, manifest, store).open();
+  }
+
+  private Opened open() throws IOException {
+    var prefix = bootPrefix();
+    if (prefix == 0) {
+      return locate(source, 0);
     }
-    var file = SeekableLayer.open(toc, position, LayerAnnotations.tocDigest(layer).orElseThrow());
-    var badNews = new BadNews();
-    var layerFile =
-        LayerFile.open(
-            directory, new LayerFile.Origin(source, layer, null, file), cache, known, badNews);
-    var prefix = LayerAnnotations.bootPrefix(layer);
-    if (prefix.isPresent() && prefix.getAsLong() > 0) {
-      layerFile.prefetch(0, prefix.getAsLong());
+    try (var early = new EarlyPrefix(source, manifest.layers().getLast(), prefix)) {
+      return locate(early, prefix);
     }
-    var base = Base.open(directory, layerFile);
-    return new Opened(base, layerFile, file.name(), "qcow2", badNews);
+  }
+
+  /** How much of the top layer a boot wants; nothing if some of it is here already. */
+  private long bootPrefix() throws BadImageException {
+    var layers = manifest.layers();
+    return layers.isEmpty() || Files.exists(new BaseFiles(directory).layer())
+        ? 0
+        : LayerAnnotations.bootPrefix(layers.getLast()).orElse(0);
+  }
+
+  private Opened locate(BlobSource wire, long prefix) throws IOException {
+    var kept =
+        new KeptRanges(
+            new PatientBlobs(wire, () -> !closed.get()), directory.resolve("contents"));
+    var locator = DiskLocator.of(kept, manifest, store.indexes());
+    return switch (locator.locate()) {
+      case DiskLocation.Chunked chunked -> inChunks(wire, locator, chunked, prefix);
+      case DiskLocation.Streamed _ -> streamed(wire, locator);
+    };
+  }
+
+  private Opened inChunks(
+      BlobSource wire, DiskLocator locator, DiskLocation.Chunked disk, long prefix)
+      throws IOException {
+    var origin =
+        new LayerFile.Origin(
+            wire,
+            disk.layer(),
+            () -> {
+              var ids = locator.diffIds();
+              return ids.isEmpty() ? null : ids.get(disk.position());
+            },
+            disk.file());
+    var file = LayerFile.open(directory, origin, store.cache(), store.known(), badNews);
+    try {
+      if (prefix > 0) {
+        file.prefetch(0, prefix);
+      }
+      return new Opened(Base.open(directory, file), file, disk.file().name(), badNews, closed);
+    } catch (IOException | RuntimeException e) {
+      file.close();
+      throw e;
+    }
+  }
+
+  /** Returns when the disk begins to pass; the rest of the layer follows. */
+  private Opened streamed(BlobSource wire, DiskLocator locator) throws IOException {
+    var file = StreamedFile.create(directory);
+    var begun = new CompletableFuture<DiskLocation>();
+    var name = new CompletableFuture<String>();
+    Thread.ofPlatform()
+        .name("stream")
+        .daemon()
+        .start(() -> pass(locator, new Announcing(file, name), file, begun, name));
+    try {
+      var first = CompletableFuture.anyOf(begun, name).join();
+      if (first instanceof DiskLocation.Chunked chunked) {
+        file.close();
+        return inChunks(wire, locator, chunked, 0);
+      }
+      return new Opened(Base.open(directory, file), file, name.join(), badNews, closed);
+    } catch (CompletionException e) {
+      closed.set(true);
+      file.close();
+      if (e.getCause() instanceof IOException cause) {
+        throw cause;
+      }
+      throw e;
+    } catch (IOException | RuntimeException e) {
+      closed.set(true);
+      file.close();
+      throw e;
+    }
+  }
+
+  private void pass(
+      DiskLocator locator,
+      DiskSink sink,
+      StreamedFile file,
+      CompletableFuture<DiskLocation> found,
+      CompletableFuture<String> name) {
+    try {
+      var location = locator.stream(sink, store.indexes()::keep, (_, _) -> {});
+      if (location instanceof DiskLocation.Streamed) {
+        file.end();
+      }
+      found.complete(location);
+    } catch (BadImageException e) {
+      file.fail(e);
+      found.completeExceptionally(e);
+      if (name.isDone()) {
+        badNews.accept(e);
+      }
+    } catch (IOException | RuntimeException e) {
+      file.fail(e instanceof IOException io ? io : new IOException(e));
+      found.completeExceptionally(e);
+    }
+  }
+
+  /** Tells when the disk begins. */
+  private record Announcing(DiskSink sink, CompletableFuture<String> name) implements DiskSink {
+    @Override
+    public void begin(String file, long size) throws IOException {
+      sink.begin(file, size);
+      name.complete(file);
+    }
+
+    @Override
+    public void bytes(ByteBuffer bytes) throws IOException {
+      sink.bytes(bytes);
+    }
   }
 }

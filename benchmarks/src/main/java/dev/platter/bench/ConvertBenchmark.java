@@ -1,0 +1,255 @@
+package dev.platter.bench;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/** How long a qcow2 image takes to become a raw disk, and what that costs. */
+final class ConvertBenchmark implements Benchmark {
+  private static final long MIB = 1 << 20;
+  private static final int RUNS = 32;
+  private static final long RUN = 8 * MIB;
+  private static final long SIZE = 2 * RUNS * RUN;
+
+  private static final String OURS = "ours";
+  private static final String COLD = "ours, as a process";
+  private static final String QEMU = "qemu-img convert -m 16 -W";
+  private static final String QEMU_DIRECT = QEMU + " -t none";
+  private static final String QEMU_OFFLOAD = QEMU + " -C";
+
+  private record Image(String name, Path file) {}
+
+  @Override
+  public String name() {
+    return "convert";
+  }
+
+  @Override
+  public String description() {
+    return "A qcow2 image with 64 KiB clusters becomes a raw disk: "
+        + SIZE / MIB
+        + " MiB with "
+        + RUNS * RUN / MIB
+        + " MiB of data in "
+        + RUNS
+        + " runs, which compress by half. The image is in the page cache; nobody syncs, but a"
+        + " device is written back when it is closed. Ours opens, checks, copies and closes in a process that is warm;"
+        + " \"as a process\" counts the start of a JVM with the cache of classes that `./platter` has. CPU is that of"
+        + " the process, compiler threads included; what the kernel does in threads of its own (loop device, write-back)"
+        + " is in no one's. Every result is compared with the disk by `qemu-img compare`, and a file of ours must not"
+        + " take over 2 % more space than the rival's. The device is a loop device over a file in memory, and so is that with XFS, where clusters are shared and not"
+        + " copied.";
+  }
+
+  @Override
+  public int rounds() {
+    return 7;
+  }
+
+  @Override
+  public List<Row> run(Path work, int rounds) throws Exception {
+    var raw = disk(work.resolve("disk.raw"));
+    var plain = image(work, raw, "uncompressed");
+    var images =
+        List.of(
+            image(work, raw, "zlib", "-c", "-o", "compression_type=zlib"),
+            image(work, raw, "zstd", "-c", "-o", "compression_type=zstd"),
+            plain);
+    var cache = cache(work, plain.file);
+    var rows = new ArrayList<Row>();
+    for (var image : images) {
+      rows.addAll(toFile(work, raw, image, cache, rounds));
+    }
+    var memory = Files.createTempDirectory(Path.of("/dev/shm"), "platter-bench-");
+    try {
+      try (var device = new LoopDevice(memory.resolve("device.img"), SIZE)) {
+        for (var image : images) {
+          rows.addAll(toDevice(device.path(), raw, image, rounds));
+        }
+      }
+      try (var xfs = new XfsMount(memory.resolve("xfs.img"), 3 * SIZE, work.resolve("xfs"))) {
+        rows.addAll(onXfs(xfs.directory(), raw, plain.file, rounds));
+      }
+    } finally {
+      Tool.cleanUp("rm", "-r", memory.toString());
+    }
+    return rows;
+  }
+
+  private static List<Row> toFile(Path work, Path raw, Image image, Path cache, int rounds)
+      throws Exception {
+    var name = image.name + " to a file";
+    var from = image.file;
+    var ours = work.resolve("ours.raw");
+    var theirs = work.resolve("theirs.raw");
+    var outcomes =
+        new Contest()
+            .with(OURS, () -> removed(raw, ours, warm(from, ours)))
+            .with(COLD, () -> removed(raw, ours, Tool.time(once(cache, from, ours))))
+            .with(QEMU, () -> removed(raw, theirs, Tool.time(qemu(QEMU, from, theirs))))
+            .run(rounds);
+    ConvertOnce.convert(from, ours);
+    Tool.time(qemu(QEMU, from, theirs));
+    sameSpace(ours, theirs);
+    return List.of(
+        row(name, outcomes, OURS, QEMU), row(name + ", as a process", outcomes, COLD, QEMU));
+  }
+
+  private static List<Row> toDevice(Path device, Path raw, Image image, int rounds)
+      throws Exception {
+    var name = image.name + " to a device";
+    var from = image.file;
+    var outcomes =
+        new Contest()
+            .with(OURS, () -> compared(raw, device, warm(from, device)))
+            .with(QEMU, () -> compared(raw, device, Tool.time(qemu(QEMU + " -n", from, device))))
+            .with(
+                QEMU_DIRECT,
+                () -> compared(raw, device, Tool.time(qemu(QEMU_DIRECT + " -n", from, device))))
+            .run(rounds);
+    return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_DIRECT));
+  }
+
+  private static List<Row> onXfs(Path directory, Path raw, Path image, int rounds)
+      throws Exception {
+    var from = Files.copy(image, directory.resolve("image.qcow2"));
+    Tool.output("sync", "-f", from.toString());
+    var ours = directory.resolve("ours.raw");
+    var theirs = directory.resolve("theirs.raw");
+    var outcomes =
+        new Contest()
+            .with(OURS, () -> removed(raw, ours, warm(from, ours)))
+            .with(QEMU, () -> removed(raw, theirs, Tool.time(qemu(QEMU, from, theirs))))
+            .with(
+                QEMU_OFFLOAD,
+                () -> removed(raw, theirs, Tool.time(qemu(QEMU_OFFLOAD, from, theirs))))
+            .run(rounds);
+    var name = "uncompressed on XFS";
+    return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_OFFLOAD));
+  }
+
+  private static Stopwatch.Reading warm(Path image, Path to) throws IOException {
+    var watch = Stopwatch.startForAllThreads();
+    ConvertOnce.convert(image, to);
+    return watch.stop();
+  }
+
+  private static String[] qemu(String command, Path image, Path to) {
+    var words = new ArrayList<>(List.of(command.split(" ")));
+    words.addAll(List.of("-f", "qcow2", "-O", "raw", image.toString(), to.toString()));
+    return words.toArray(String[]::new);
+  }
+
+  private static String[] once(Path cache, Path image, Path to) {
+    return java("-XX:AOTCache=" + cache, image, to);
+  }
+
+  private static String[] java(String option, Path image, Path to) {
+    return new String[] {
+      ProcessHandle.current().info().command().orElse("java"),
+      "-XX:+UseSerialGC",
+      "-Xlog:disable",
+      "-Xlog:all=off",
+      "--enable-native-access=ALL-UNNAMED",
+      option,
+      "-cp",
+      System.getProperty("java.class.path"),
+      ConvertOnce.class.getName(),
+      image.toString(),
+      to.toString()
+    };
+  }
+
+  /** What the JVM remembers of a first run, as ./platter has it of its build. */
+  private static Path cache(Path work, Path image) throws Exception {
+    var cache = work.resolve("once.aot");
+    var made = work.resolve("training.raw");
+    Tool.time(java("-XX:AOTCacheOutput=" + cache, image, made));
+    Files.delete(made);
+    return cache;
+  }
+
+  private static Stopwatch.Reading removed(Path raw, Path made, Stopwatch.Reading reading)
+      throws Exception {
+    compared(raw, made, reading);
+    Files.delete(made);
+    return reading;
+  }
+
+  private static Stopwatch.Reading compared(Path raw, Path made, Stopwatch.Reading reading)
+      throws Exception {
+    Tool.time("qemu-img", "compare", "-f", "raw", "-F", "raw", raw.toString(), made.toString());
+    return reading;
+  }
+
+  private static void sameSpace(Path ours, Path theirs) throws Exception {
+    var our = Long.parseLong(Tool.output("stat", "-c", "%b", ours.toString()).strip());
+    var their = Long.parseLong(Tool.output("stat", "-c", "%b", theirs.toString()).strip());
+    if (our > their * 1.02) {
+      throw new IOException("our file takes " + our + " blocks, the rival's " + their);
+    }
+    Files.delete(ours);
+    Files.delete(theirs);
+  }
+
+  private static Row row(
+      String name, Map<String, Contest.Outcome> outcomes, String ours, String rival) {
+    var our = Contest.outcome(outcomes, ours).median();
+    var their = Contest.outcome(outcomes, rival).median();
+    return new Row(
+        name,
+        our.millis(),
+        their.millis(),
+        rival,
+        their.millis() / our.millis(),
+        "ms",
+        our.cpuMillis(),
+        their.cpuMillis());
+  }
+
+  private static Image image(Path work, Path raw, String name, String... options) throws Exception {
+    var image = work.resolve(name + ".qcow2");
+    var command = new ArrayList<>(List.of("qemu-img", "convert", "-m", "16", "-f", "raw"));
+    command.addAll(List.of("-O", "qcow2"));
+    command.addAll(List.of(options));
+    command.addAll(List.of(raw.toString(), image.toString()));
+    Tool.time(command.toArray(String[]::new));
+    return new Image(name, image);
+  }
+
+  private static Path disk(Path file) throws IOException {
+    var random = new Random(1);
+    try (var channel =
+        FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      for (var i = 0; i < RUNS; i++) {
+        channel.write(ByteBuffer.wrap(bytes(random)), 2L * i * RUN);
+      }
+      channel.write(ByteBuffer.allocate(1), SIZE - 1);
+      channel.force(true);
+    }
+    return file;
+  }
+
+  /** Compresses by half, as programs do: a few new bytes, then some that were there before. */
+  private static byte[] bytes(Random random) {
+    var bytes = new byte[(int) RUN];
+    for (var at = 0; at < bytes.length; ) {
+      for (var end = Math.min(bytes.length, at + 1 + random.nextInt(8)); at < end; at++) {
+        bytes[at] = (byte) random.nextInt();
+      }
+      var length = Math.min(bytes.length - at, 4 + random.nextInt(16));
+      var from = Math.max(0, at - 1 - random.nextInt(16 << 10));
+      for (var end = at + length; at < end; at++) {
+        bytes[at] = bytes[from++];
+      }
+    }
+    return bytes;
+  }
+}

@@ -1,0 +1,36 @@
+package dev.platter.image.lazy;
+
+import dev.platter.image.oci.BlobSource;
+import dev.platter.image.oci.ExtractedDisk;
+import dev.platter.image.oci.Manifest;
+import dev.platter.image.oci.Progress;
+import java.io.IOException;
+import java.nio.file.Path;
+
+/**
+ * Gets the one disk file out of an image into a file, reading as few layers as {@link DiskLocator}
+ * needs and without ever holding more than some buffers of it.
+ */
+public final class DiskImage {
+  private DiskImage() {}
+
+  public static ExtractedDisk extract(
+      BlobSource source, Manifest manifest, Path spoolDirectory, Progress progress)
+      throws IOException {
+    return extract(source, manifest, spoolDirectory, progress, DiskLocator.MAX_BYTES);
+  }
+
+  /**
+   * Leaves exactly one new file in {@code spoolDirectory}, the disk, or throws and leaves none.
+   *
+   * @param maxBytes the most that a layer may unpack to
+   */
+  public static ExtractedDisk extract(
+      BlobSource source, Manifest manifest, Path spoolDirectory, Progress progress, long maxBytes)
+      throws IOException {
+    try (Spool spool = Spool.in(spoolDirectory)) {
+      DiskLocator.streaming(source, manifest, maxBytes).stream(spool, _ -> {}, progress);
+      return spool.keep();
+    }
+  }
+}

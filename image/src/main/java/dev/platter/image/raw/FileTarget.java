@@ -1,0 +1,61 @@
+package dev.platter.image.raw;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/** A file that starts as one hole, so that zeros cost nothing. */
+final class FileTarget implements RawTarget {
+  private final FileChannel channel;
+  private final @Nullable NativeFile file;
+
+  FileTarget(FileChannel channel, @Nullable NativeFile file) {
+    this.channel = channel;
+    this.file = file;
+  }
+
+  static FileTarget create(Path path) throws IOException {
+    NativeFile file = NativeFile.create(path);
+    return new FileTarget(file.channel(), file);
+  }
+
+  @Override
+  public void begin(long size) throws IOException {
+    long now = channel.size();
+    if (now != 0 && now != size) {
+      throw new IllegalArgumentException("the target has " + now + " bytes already");
+    }
+    if (file != null) {
+      file.truncate(size);
+    } else {
+      SparseWriter.extend(channel, size);
+    }
+  }
+
+  @Override
+  public void write(ByteBuffer bytes, long at) throws IOException {
+    SparseWriter.write(channel, bytes, at);
+  }
+
+  @Override
+  public void zero(long at, long length) {}
+
+  @Override
+  public boolean share(long at, NativeFile source, long offset, long length) {
+    return file != null && file.cloneRange(source, offset, length, at);
+  }
+
+  @Override
+  public void force() throws IOException {
+    channel.force(true);
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (file != null) {
+      file.close();
+    }
+  }
+}

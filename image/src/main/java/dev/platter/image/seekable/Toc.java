@@ -1,0 +1,139 @@
+package dev.platter.image.seekable;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.github.luben.zstd.ZstdInputStream;
+import dev.platter.image.BadImageException;
+import dev.platter.image.ChunkedFile;
+import dev.platter.image.oci.Digest;
+import dev.platter.image.oci.Printable;
+import dev.platter.image.tar.TarEntry;
+import dev.platter.image.tar.TarReader;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.security.MessageDigest;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.zip.GZIPInputStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The table of contents of a layer: what the headers of its tar say, and where the chunks of its
+ * files are. Both kinds are read: eStargz and zstd:chunked.
+ *
+ * <p>Trust goes from the manifest to the digest of the table, from there to the digest of each
+ * chunk. What the table says is checked as well: it may come from an enemy who signed it.
+ */
+public final class Toc {
+  private final List<TarEntry> entries;
+  private final Map<Integer, SeekableLayer> files;
+
+  Toc(List<TarEntry> entries, Map<Integer, SeekableLayer> files) {
+    this.entries = List.copyOf(entries);
+    this.files = Map.copyOf(files);
+  }
+
+  /** All entries, in the order of the tar. */
+  public List<TarEntry> entries() {
+    return entries;
+  }
+
+  /** The file of an entry; empty if it has none, or none that can be read in chunks. */
+  public Optional<ChunkedFile> file(int entry) {
+    return Optional.ofNullable(files.get(entry));
+  }
+
+  /**
+   * Reads the table of an eStargz.
+   *
+   * @param member the bytes of the layer at {@code position}
+   * @param digest of the table, as the manifest says
+   */
+  public static Toc ofEstargz(byte[] member, TocPosition position, Digest digest)
+      throws BadImageException {
+    if (member.length != position.length()) {
+      throw refused("%d bytes instead of %d".formatted(member.length, position.length()), null);
+    }
+    return read(
+        new ChunkTable(Packing.GZIP, position.offset()),
+        () -> {
+          check(hash(estargz(member)), digest);
+          return estargz(member);
+        });
+  }
+
+  /**
+   * Reads the table of a zstd:chunked layer.
+   *
+   * @param packed the bytes of the layer at {@code position}
+   */
+  public static Toc ofZstdChunked(byte[] packed, ZstdToc position) throws BadImageException {
+    if (packed.length != position.length()) {
+      throw refused("%d bytes instead of %d".formatted(packed.length, position.length()), null);
+    }
+    return read(
+        new ChunkTable(Packing.ZSTD, position.offset()),
+        () -> {
+          check(Digest.of(packed), position.digest());
+          byte[] json;
+          try (var zstd = new ZstdInputStream(new ByteArrayInputStream(packed))) {
+            json = zstd.readNBytes(position.plainLength() + 1);
+          }
+          if (json.length != position.plainLength()) {
+            throw new BadImageException("it does not unpack to the bytes that the manifest says");
+          }
+          return new ByteArrayInputStream(json);
+        });
+  }
+
+  private interface Json {
+    InputStream open() throws IOException;
+  }
+
+  private static Toc read(ChunkTable table, Json json) throws BadImageException {
+    try {
+      TocReader.read(json.open(), table);
+      return table.finish();
+    } catch (BadImageException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
+    } catch (JsonProcessingException e) {
+      throw refused("it is not valid JSON: " + Printable.of(e.getOriginalMessage()), e);
+    } catch (IOException e) {
+      // All bytes are in memory: whatever fails is their fault.
+      throw refused("it cannot be read: " + Printable.of(String.valueOf(e.getMessage())), e);
+    }
+  }
+
+  static BadImageException refused(String why, @Nullable Throwable cause) {
+    return new BadImageException("the layer's table of contents is refused: " + why, cause);
+  }
+
+  private static void check(Digest found, Digest expected) throws BadImageException {
+    if (!found.equals(expected)) {
+      throw new BadImageException("its digest is " + found + ", the manifest says " + expected);
+    }
+  }
+
+  private static InputStream estargz(byte[] member) throws IOException {
+    var tar = new TarReader(new GZIPInputStream(new ByteArrayInputStream(member), 64 << 10));
+    TarEntry entry = tar.next();
+    if (entry == null || entry.type() != TarEntry.Type.FILE || !entry.name().equals(Estargz.TOC)) {
+      throw new BadImageException("there is no " + Estargz.TOC + " at its place");
+    }
+    if (entry.size() > Estargz.MAX_TOC_JSON) {
+      throw new BadImageException(
+          "it has %d bytes, %d is the most".formatted(entry.size(), Estargz.MAX_TOC_JSON));
+    }
+    return tar.content();
+  }
+
+  private static Digest hash(InputStream in) throws IOException {
+    MessageDigest hash = Digest.sha256();
+    byte[] buffer = new byte[64 << 10];
+    for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+      hash.update(buffer, 0, n);
+    }
+    return Digest.finish(hash);
+  }
+}
