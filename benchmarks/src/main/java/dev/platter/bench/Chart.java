@@ -31,13 +31,7 @@ final class Chart {
       var x = x(Math.pow(10, power), from, to);
       svg.append(
           "<line x1='%d' y1='10' x2='%d' y2='%d' stroke='#ddd'/><text x='%d' y='%d' text-anchor='middle' fill='#666'>%s</text>\n"
-              .formatted(
-                  x,
-                  x,
-                  height - 30,
-                  x,
-                  height - 12,
-                  label(Math.pow(10, power), unit)));
+              .formatted(x, x, height - 30, x, height - 12, label(Math.pow(10, power), unit)));
     }
     for (var i = 0; i < rows.size(); i++) {
       var row = rows.get(i);

@@ -21,7 +21,7 @@ final class Contest {
    */
   record Outcome(Stopwatch.Reading first, Stopwatch.Reading median) {}
 
-  private static final int WARM_UP = 5;
+  static final int WARM_UP = 5;
 
   private final Map<String, Contender> contenders = new LinkedHashMap<>();
 

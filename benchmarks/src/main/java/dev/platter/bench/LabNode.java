@@ -45,10 +45,7 @@ final class LabNode implements AutoCloseable {
     }
     var config =
         new NodeConfig(
-            layout,
-            Optional.of(libvirt),
-            Optional.empty(),
-            LabDaemon.command(directory, libvirt));
+            layout, Optional.of(libvirt), Optional.empty(), LabDaemon.command(directory, libvirt));
     var node = new LabNode(directory, config);
     node.node.tidy();
     node.node.images().serveAgain("", "sha256:" + "0".repeat(64));

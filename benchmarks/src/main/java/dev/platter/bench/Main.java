@@ -13,7 +13,12 @@ import java.util.Optional;
 /** {@code ./bench --list}, {@code ./bench NAME [-o json] [--rounds N] [--publish]}. */
 public final class Main {
   private static final List<Benchmark> ALL =
-      List.of(new RootfsBenchmark(), new NbdBenchmark(), new ConvertBenchmark());
+      List.of(
+          new RootfsBenchmark(),
+          new NbdBenchmark(),
+          new ConvertBenchmark(),
+          new LazyBenchmark(),
+          new ShareBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

@@ -1,0 +1,214 @@
+package dev.platter.bench;
+
+import dev.platter.bench.ShapedLink.Shape;
+import dev.platter.block.base.BaseFiles;
+import dev.platter.block.base.Trace;
+import dev.platter.image.BootTrace;
+import dev.platter.lab.DebianGuest;
+import dev.platter.lab.Registry;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** A guest from a distant registry: booted before it is pulled, or pulled, converted and booted. */
+final class LazyBenchmark implements Benchmark {
+  /** A boot takes most of a minute without KVM. */
+  private static final int BOOTS = 2;
+
+  private static final Duration ROUND_TRIP = Duration.ofMillis(10);
+  private static final long[] RATES = {12_500_000, 125_000_000};
+  private static final int GOAL_ROUND_TRIPS = 3;
+  private static final double GOAL_CPU_MILLIS = 20;
+  private static final int SECTOR = 512;
+  private static final double MB = 1e6;
+
+  private static final String RIVAL = "skopeo + umoci + qemu-img convert";
+  private static final String GOAL = "the goal";
+
+  @Override
+  public String name() {
+    return "lazy";
+  }
+
+  @Override
+  public String description() {
+    return "A Debian with systemd and cloud-init (QEMU without KVM, 384 MiB) to the prompt on its console, from a"
+        + " registry behind one link with 10 ms of round trip and the given rate; a new connection costs one round trip"
+        + " more. The image was pushed with the boot trace of an earlier boot. Ours: a node with nothing on it, its daemon running,"
+        + " `run`; the rest of the image is not fetched. Rival: skopeo copy, umoci unpack, qemu-img convert -m 16"
+        + " -W to raw, the same VM on that file. CPU is without QEMU's. \"Boot working set\": the blocks of 64 KiB that the"
+        + " traced guest read, in that order, as one stream packed by `gzip -6`. \"First read\": without QEMU, from the digest"
+        + " (the daemon has no manifest, no connection) to the first sector of the disk over NBD; round"
+        + " trips are its time at 10 ms less that at 0 ms, in units of 10 ms; CPU is that of all threads, straight to the"
+        + " registry. Every first sector, and once the whole disk, is compared with the guest's own.";
+  }
+
+  @Override
+  public String conditions(int rounds) {
+    return "Means of %d boots each, alternated; first reads: medians of %d rounds after five to warm up, interleaved"
+        .formatted(BOOTS, rounds);
+  }
+
+  @Override
+  public List<Row> run(Path work, int rounds) throws Exception {
+    var raw = work.resolve("disk.raw");
+    var guest = DebianGuest.qcow2();
+    Tool.time("qemu-img", "convert", "-O", "raw", guest.toString(), raw.toString());
+    try (var registry = Registry.start();
+        var guests = new LabGuests(work)) {
+      var trace = trace(work, registry, guests, raw);
+      var image = PushedImage.seekable(work, registry.address(), "traced", raw, trace);
+      requireSameDisk(work, registry, image, raw);
+      var workingSet = workingSet(work, raw, trace);
+      var rows = new ArrayList<Row>();
+      rows.addAll(firstReads(work, registry, image, raw, rounds));
+      for (var rate : RATES) {
+        rows.addAll(boots(work, registry, guests, image, rate, workingSet));
+      }
+      return rows;
+    }
+  }
+
+  private static BootTrace trace(Path work, Registry registry, LabGuests guests, Path raw)
+      throws Exception {
+    var image = PushedImage.seekable(work, registry.address(), "plain", raw, null);
+    try (var node = guests.freshNode()) {
+      DebianVm.boot(node, DebianVm.image(image.at(registry.address())));
+      var file = new BaseFiles(node.layout().image(image.digest())).trace();
+      for (var tries = 0; !Files.exists(file); tries++) {
+        if (tries == 600) {
+          throw new IOException("no boot trace was recorded");
+        }
+        Thread.sleep(100);
+      }
+      var recorded = Trace.read(file);
+      var blocks = recorded.blocks().stream().mapToInt(Integer::intValue).toArray();
+      return BootTrace.of(recorded.virtualSize(), blocks);
+    }
+  }
+
+  private static long workingSet(Path work, Path raw, BootTrace trace) throws Exception {
+    var blocks = work.resolve("blocks");
+    try (var from = FileChannel.open(raw);
+        var to =
+            FileChannel.open(blocks, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      var block = ByteBuffer.allocate(BootTrace.BLOCK);
+      for (var number : trace.blocks()) {
+        from.read(block.clear(), (long) number * BootTrace.BLOCK);
+        to.write(block.flip());
+      }
+    }
+    Tool.time("gzip", "-6", blocks.toString());
+    return Files.size(work.resolve("blocks.gz"));
+  }
+
+  private static void requireSameDisk(Path work, Registry registry, PushedImage image, Path raw)
+      throws Exception {
+    var directory = work.resolve("check");
+    try (var daemon = new WarmDaemon(directory)) {
+      var base = daemon.complete(image.at(registry.address()), image.digest());
+      if (Files.mismatch(base, raw) >= 0) {
+        throw new IOException("the base has other bytes than the disk that was pushed");
+      }
+    } finally {
+      Tool.cleanUp("rm", "-rf", directory.toString());
+    }
+  }
+
+  private static List<Row> firstReads(
+      Path work, Registry registry, PushedImage image, Path raw, int rounds) throws Exception {
+    var shapes = new LinkedHashMap<String, ShapedLinkOrNone>();
+    shapes.put("direct", new ShapedLinkOrNone(null));
+    shapes.put("near", new ShapedLinkOrNone(new Shape(RATES[1], Duration.ZERO)));
+    for (var rate : RATES) {
+      shapes.put(rate(rate), new ShapedLinkOrNone(new Shape(rate, ROUND_TRIP)));
+    }
+    var all = new LinkedHashMap<String, List<FirstRead>>();
+    for (var round = 0; round < Contest.WARM_UP + rounds; round++) {
+      for (var entry : shapes.entrySet()) {
+        var read =
+            FirstRead.measure(
+                work.resolve("first"), registry, image, raw, 0, SECTOR, entry.getValue().shape);
+        all.computeIfAbsent(entry.getKey(), _ -> new ArrayList<>()).add(read);
+      }
+    }
+    return firstReadRows(all);
+  }
+
+  /** A map has no null values. */
+  private record ShapedLinkOrNone(@org.jspecify.annotations.Nullable Shape shape) {}
+
+  private static List<Row> firstReadRows(Map<String, List<FirstRead>> all) {
+    var near = median(all, "near");
+    var direct = median(all, "direct");
+    var millis = ROUND_TRIP.toMillis();
+    var rows = new ArrayList<Row>();
+    for (var rate : RATES) {
+      var far = median(all, rate(rate));
+      var trips = (far.reading().millis() - near.reading().millis()) / millis;
+      var goal = GOAL_ROUND_TRIPS * millis + GOAL_CPU_MILLIS;
+      var name =
+          ", %s (%d requests, %d connections)"
+              .formatted(rate(rate), far.requests(), far.connections());
+      rows.add(Row.of("first read" + name, far.reading().millis(), goal, GOAL, "ms"));
+      rows.add(
+          Row.of("round trips to it, " + rate(rate), trips, GOAL_ROUND_TRIPS, GOAL, "round trips"));
+    }
+    rows.add(Row.of("first read, 0 ms away", near.reading().millis(), GOAL_CPU_MILLIS, GOAL, "ms"));
+    rows.add(
+        Row.of("CPU to the first read", direct.reading().cpuMillis(), GOAL_CPU_MILLIS, GOAL, "ms"));
+    return rows;
+  }
+
+  private static FirstRead median(Map<String, List<FirstRead>> all, String name) {
+    return FirstRead.median(all.getOrDefault(name, List.of()));
+  }
+
+  private static List<Row> boots(
+      Path work, Registry registry, LabGuests guests, PushedImage image, long rate, long workingSet)
+      throws Exception {
+    var shape = new Shape(rate, ROUND_TRIP);
+    var ours = new ArrayList<DebianVm.Boot>();
+    var rival = new ArrayList<DebianVm.Boot>();
+    for (var round = 0; round < BOOTS; round++) {
+      ours.add(DebianVm.lazily(guests, registry, image, shape));
+      rival.add(DebianVm.pulled(guests, work.resolve("pull"), registry, image, shape));
+    }
+    var bytes = ours.stream().mapToLong(DebianVm.Boot::bytes).average().orElseThrow();
+    return List.of(
+        Row.of("the prompt, " + rate(rate), mean(ours, false), mean(rival, false), RIVAL),
+        Row.of("the guest runs, " + rate(rate), mean(ours, true), mean(rival, true), RIVAL),
+        Row.of(
+            "through the link before the prompt, " + rate(rate),
+            bytes / MB,
+            workingSet / MB,
+            "the boot working set",
+            "MB"),
+        Row.of(
+            "through the link before the prompt, " + rate(rate),
+            bytes / MB,
+            rival.stream().mapToLong(DebianVm.Boot::bytes).average().orElseThrow() / MB,
+            RIVAL,
+            "MB"));
+  }
+
+  private static Stopwatch.Reading mean(List<DebianVm.Boot> boots, boolean start) {
+    var millis =
+        boots.stream().mapToDouble(boot -> start ? boot.startMillis() : boot.promptMillis());
+    var cpu = boots.stream().mapToDouble(DebianVm.Boot::cpuMillis);
+    return new Stopwatch.Reading(millis.average().orElseThrow(), cpu.average().orElseThrow());
+  }
+
+  private static String rate(long bytesPerSecond) {
+    return String.format(Locale.ROOT, "%.1f MB/s", bytesPerSecond / MB).replace(".0 ", " ");
+  }
+}
