@@ -1,6 +1,6 @@
 package dev.platter.cli;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.Layer;
 import dev.platter.image.oci.NewImage;
 import dev.platter.image.oci.OciLayoutWriter;

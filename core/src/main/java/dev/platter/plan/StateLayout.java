@@ -44,22 +44,14 @@ public record StateLayout(Path state, Path run) {
     return image(digest).resolve("manifest.json");
   }
 
-  /** Where pulls in progress keep their bytes, and what is being deleted. */
+  /** How to read in chunks the layers that were read from end to end once. */
+  public Path indexes() {
+    return images().resolve("indexes");
+  }
+
+  /** What is being deleted. */
   public Path spool() {
     return images().resolve("spool");
-  }
-
-  /** An image as it is made, with the same names inside as when it is done. */
-  public Path spooledImage() {
-    return spool().resolve("pull");
-  }
-
-  public Path spooledBase() {
-    return spooledImage().resolve("base.raw");
-  }
-
-  public Path spooledRecord() {
-    return spooledImage().resolve("image.json");
   }
 
   public Path pools() {

@@ -1,7 +1,7 @@
 package dev.platter.registry;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;

@@ -1,6 +1,6 @@
 package dev.platter.registry;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;

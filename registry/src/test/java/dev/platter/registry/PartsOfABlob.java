@@ -3,7 +3,7 @@ package dev.platter.registry;
 import static dev.platter.registry.FakeRegistry.bytes;
 
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

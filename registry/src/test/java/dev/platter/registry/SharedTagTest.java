@@ -5,7 +5,7 @@ import static dev.platter.registry.FakeRegistry.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.Layer;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.NewImage;

@@ -3,7 +3,8 @@ package dev.platter.block.base;
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.BootTrace;
+import dev.platter.image.Digest;
 import dev.platter.image.raw.NativeFile;
 import java.io.EOFException;
 import java.io.IOException;
@@ -12,6 +13,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -119,6 +121,11 @@ public final class Base implements BlockDevice {
     return size;
   }
 
+  /** How the disk lay in the image: {@code raw} or {@code qcow2}. */
+  public String format() {
+    return filler.format();
+  }
+
   @Override
   public boolean readOnly() {
     return true;
@@ -154,11 +161,11 @@ public final class Base implements BlockDevice {
    * Fetches what a guest is going to read, in this order, many blocks at a time; returns when all
    * of it is here. A trace of a disk of another size is ignored: it is only advice.
    */
-  public void prefetch(Trace trace) throws IOException {
+  public void prefetch(BootTrace trace) throws IOException {
     if (trace.virtualSize() != size) {
       return;
     }
-    List<Integer> blocks = trace.blocks();
+    List<Integer> blocks = Arrays.stream(trace.blocks()).boxed().toList();
     for (int at = 0; at < blocks.size(); at += MOST_BLOCKS_AT_ONCE) {
       List<Integer> next = blocks.subList(at, Math.min(blocks.size(), at + MOST_BLOCKS_AT_ONCE));
       filler.bring(next);
@@ -224,10 +231,14 @@ public final class Base implements BlockDevice {
   }
 
   /** Ends the recording and returns it; null if there was none. */
-  public @Nullable Trace trace() {
+  public @Nullable BootTrace trace() {
     Recorder ended = recorder;
     recorder = null;
-    return ended == null ? null : new Trace(size, ended.order());
+    try {
+      return ended == null ? null : BootTrace.of(size, ended.order());
+    } catch (BadImageException e) {
+      throw new IllegalStateException("reads lie within the disk", e);
+    }
   }
 
   private void touched(long offset, long length) {

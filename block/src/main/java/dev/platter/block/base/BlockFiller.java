@@ -1,7 +1,7 @@
 package dev.platter.block.base;
 
 import dev.platter.image.Chunk;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.qcow2.ExtentVisitor;
 import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.SparseWriter;
@@ -58,6 +58,10 @@ final class BlockFiller {
         chunks.put(all.get(i).digest(), i);
       }
     }
+  }
+
+  String format() {
+    return layout.format();
   }
 
   /** Marks what is known to be zeros without reading any table. */

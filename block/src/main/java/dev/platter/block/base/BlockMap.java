@@ -1,6 +1,6 @@
 package dev.platter.block.base;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;

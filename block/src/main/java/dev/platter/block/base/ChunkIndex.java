@@ -1,7 +1,7 @@
 package dev.platter.block.base;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;

@@ -23,6 +23,9 @@ interface DiskLayout extends Closeable {
 
   long size();
 
+  /** What the file is, in a word. */
+  String format();
+
   /** How much of the disk is described by one table; a power of two. */
   long stretch();
 
@@ -37,6 +40,11 @@ interface DiskLayout extends Closeable {
   void check() throws IOException;
 
   record Qcow2(Qcow2Reader reader) implements DiskLayout {
+    @Override
+    public String format() {
+      return "qcow2";
+    }
+
     @Override
     public long size() {
       return reader.virtualSize();
@@ -74,6 +82,11 @@ interface DiskLayout extends Closeable {
   }
 
   record Raw(ByteSource file, long size) implements DiskLayout {
+    @Override
+    public String format() {
+      return "raw";
+    }
+
     @Override
     public long stretch() {
       return 1L << 29;

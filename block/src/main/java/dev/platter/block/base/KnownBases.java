@@ -1,7 +1,7 @@
 package dev.platter.block.base;
 
 import dev.platter.image.Chunk;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.raw.NativeFile;
 import java.io.Closeable;
 import java.io.IOException;

@@ -3,9 +3,9 @@ package dev.platter.block.base;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
+import dev.platter.image.Digest;
+import dev.platter.image.lazy.DiskLocator;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
-import dev.platter.image.oci.DiskImage;
 import dev.platter.image.oci.LayerStream;
 import dev.platter.image.tar.TarEntry;
 import dev.platter.image.tar.TarReader;
@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.security.MessageDigest;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Verifies a complete layer: its digest, the digest of the tar in it, and that the tar has the one
@@ -43,10 +44,11 @@ final class LayerCheck {
   }
 
   void content() throws IOException {
-    if (origin.diffId() == null) {
+    Digest diffId = origin.diffId().get();
+    if (diffId == null) {
       decodeAll();
     } else {
-      unpack(origin.layer(), origin.diffId());
+      unpack(origin.layer(), diffId);
     }
   }
 
@@ -75,7 +77,7 @@ final class LayerCheck {
   }
 
   private void unpack(Descriptor layer, Digest diffId) throws IOException {
-    try (var tar = LayerStream.open(layer, new SpoolStream(spool), DiskImage.MAX_BYTES)) {
+    try (var tar = LayerStream.open(layer, new SpoolStream(spool), DiskLocator.MAX_BYTES)) {
       try {
         findDisk(new TarReader(tar));
       } catch (BadImageException e) {
@@ -89,48 +91,46 @@ final class LayerCheck {
     }
   }
 
+  /**
+   * The last file of that name counts. If there is none the name is that of a hard link, and some
+   * file must have the bytes.
+   */
   private void findDisk(TarReader tar) throws IOException {
     ChunkedFile file = origin.file();
-    boolean found = false;
+    boolean named = false;
+    boolean same = false;
+    String difference = "it has no disk where the table of chunks says";
     for (TarEntry entry; (entry = tar.next()) != null; ) {
       throwIfStopped();
-      if (!isInDirectory(entry)) {
+      boolean isNamed = entry.name().equals(file.name());
+      if (entry.type() != TarEntry.Type.FILE || (named && !isNamed)) {
         continue;
       }
-      if (found || !entry.name().equals(file.name()) || entry.type() != TarEntry.Type.FILE) {
-        throw new BadImageException(
-            "it has more in /disk than the file that the table of chunks tells of");
+      named |= isNamed;
+      if (isNamed || (!same && entry.size() == file.size())) {
+        @Nullable String found = difference(entry, tar.content());
+        same = found == null;
+        difference = found == null ? difference : found;
       }
-      if (entry.size() != file.size()) {
-        throw new BadImageException(
-            "its disk has %d bytes, the table of chunks says %d"
-                .formatted(entry.size(), file.size()));
-      }
-      compare(tar.content());
-      found = true;
     }
-    if (!found) {
-      throw new BadImageException("it has no disk where the table of chunks says");
+    if (!same) {
+      throw new BadImageException(difference);
     }
   }
 
-  private static boolean isInDirectory(TarEntry entry) {
-    String name = entry.name();
-    return name.startsWith("disk/")
-        && name.indexOf('/', 5) < 0
-        && !name.startsWith("disk/.wh.")
-        && entry.type() != TarEntry.Type.DIRECTORY;
-  }
-
-  private void compare(InputStream content) throws IOException {
+  private @Nullable String difference(TarEntry entry, InputStream content) throws IOException {
+    long expected = origin.file().size();
+    if (entry.size() != expected) {
+      return "its disk has %d bytes, the table of chunks says %d".formatted(entry.size(), expected);
+    }
     for (Chunk chunk : origin.file().chunks()) {
       Digest found = Digest.of(content.readNBytes(chunk.plainSize()));
       if (!found.equals(chunk.digest())) {
-        throw new BadImageException(
-            "byte %d of its disk: the table of chunks says %s, the tar has %s"
-                .formatted(chunk.fileOffset(), chunk.digest(), found));
+        return "byte %d of its disk: the table of chunks says %s, the tar has %s"
+            .formatted(chunk.fileOffset(), chunk.digest(), found);
       }
       throwIfStopped();
     }
+    return null;
   }
 }

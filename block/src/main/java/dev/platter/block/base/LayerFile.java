@@ -3,9 +3,9 @@ package dev.platter.block.base;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -29,10 +29,15 @@ public final class LayerFile implements DiskFile {
   /**
    * A layer with a disk file.
    *
-   * @param diffId of the tar in the layer; null if the layer is no tar but the disk file itself
+   * @param diffId asked for when the layer is complete
    */
-  public record Origin(
-      BlobSource source, Descriptor layer, @Nullable Digest diffId, ChunkedFile file) {}
+  public record Origin(BlobSource source, Descriptor layer, DiffId diffId, ChunkedFile file) {}
+
+  /** The digest of the tar in a layer; null if it is no tar but the disk file itself. */
+  @FunctionalInterface
+  public interface DiffId {
+    @Nullable Digest get() throws IOException;
+  }
 
   /** Is given chunks as they come, whoever asked for them. */
   interface Arrivals {

@@ -1,6 +1,6 @@
 package dev.platter.block.base;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.SparseFile;

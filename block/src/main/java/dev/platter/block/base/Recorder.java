@@ -3,10 +3,12 @@ package dev.platter.block.base;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.List;
 
 /** Notes the order in which blocks are first touched, for a limited time and number. */
 final class Recorder {
+  /** 8 GiB of first touches: more than any boot. */
+  static final int MOST = 1 << 17;
+
   private final long end;
   private final BitSet seen = new BitSet();
   private int[] order = new int[256];
@@ -21,7 +23,7 @@ final class Recorder {
     if (System.nanoTime() - end > 0) {
       return false;
     }
-    for (int block = first; block <= last && count < Trace.MOST; block++) {
+    for (int block = first; block <= last && count < MOST; block++) {
       if (!seen.get(block)) {
         seen.set(block);
         if (count == order.length) {
@@ -30,10 +32,10 @@ final class Recorder {
         order[count++] = block;
       }
     }
-    return count < Trace.MOST;
+    return count < MOST;
   }
 
-  synchronized List<Integer> order() {
-    return Arrays.stream(order, 0, count).boxed().toList();
+  synchronized int[] order() {
+    return Arrays.copyOf(order, count);
   }
 }

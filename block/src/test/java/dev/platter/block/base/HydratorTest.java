@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -144,7 +144,8 @@ class HydratorTest {
   @Test
   void aConfigWithAnotherDiffIdIsRefused() throws IOException {
     var other =
-        new LayerFile.Origin(layer, layer.descriptor(), Digest.of(new byte[1]), layer.table());
+        new LayerFile.Origin(
+            layer, layer.descriptor(), () -> Digest.of(new byte[1]), layer.table());
     assertRefused(other, "the layer's diff_id");
   }
 
@@ -158,7 +159,7 @@ class HydratorTest {
     chunks.set(chunks.size() - 2, moved(one, two));
     var lie = new Table(layer.table(), "disk/vm.qcow2", chunks);
     assertRefused(
-        new LayerFile.Origin(layer, layer.descriptor(), layer.written.diffId(), lie),
+        new LayerFile.Origin(layer, layer.descriptor(), layer.written::diffId, lie),
         "the layer's tar: byte " + one.fileOffset() + " of its disk");
   }
 
@@ -166,7 +167,7 @@ class HydratorTest {
   void aTableThatNamesAnotherFileIsRefused() throws IOException {
     var lie = new Table(layer.table(), "disk/other.qcow2", layer.table().chunks());
     assertRefused(
-        new LayerFile.Origin(layer, layer.descriptor(), layer.written.diffId(), lie),
+        new LayerFile.Origin(layer, layer.descriptor(), layer.written::diffId, lie),
         "it has more in /disk");
   }
 

@@ -5,7 +5,7 @@ import static dev.platter.lab.Shell.shell;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.abort;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.lab.Shell;
 import java.io.IOException;
 import java.io.RandomAccessFile;

@@ -3,8 +3,8 @@ package dev.platter.block.base;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.platter.image.Digest;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,9 +3,9 @@ package dev.platter.block.base;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Platform;
 import dev.platter.image.oci.Resolved;
 import java.io.ByteArrayInputStream;
@@ -37,7 +37,7 @@ final class PlainLayer implements BlobSource, ChunkedFile {
     var descriptor = new Descriptor("application/octet-stream", Digest.of(file), file.length);
     return LayerFile.open(
         directory,
-        new LayerFile.Origin(this, descriptor, null, this),
+        new LayerFile.Origin(this, descriptor, () -> null, this),
         new ChunkCache(1 << 20),
         KnownChunks.NONE,
         _ -> {});

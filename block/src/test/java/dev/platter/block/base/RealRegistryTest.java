@@ -59,7 +59,7 @@ class RealRegistryTest {
   }
 
   private LayerFile open(BlobSource source, Descriptor layer, Path directory) throws IOException {
-    var origin = new LayerFile.Origin(source, layer, made.written.diffId(), made.table());
+    var origin = new LayerFile.Origin(source, layer, made.written::diffId, made.table());
     return LayerFile.open(directory, origin, new ChunkCache(8 << 20), KnownChunks.NONE, _ -> {});
   }
 

@@ -3,10 +3,11 @@ package dev.platter.block.base;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.image.ByteSource;
+import dev.platter.image.ChunkedFile;
+import dev.platter.image.Digest;
 import dev.platter.image.GuestDisk;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
 import dev.platter.image.oci.Platform;
 import dev.platter.image.oci.Resolved;
 import dev.platter.image.raw.RawDisk;
@@ -133,7 +134,8 @@ final class TestLayer implements BlobSource {
             new TocPosition(Long.parseLong(facts.get(5)), Integer.parseInt(facts.get(6))),
             Long.parseLong(facts.get(7)),
             Integer.parseInt(facts.get(8)),
-            Long.parseLong(facts.get(9)));
+            Long.parseLong(facts.get(9)),
+            null);
     return new TestLayer(Files.readAllBytes(file), written);
   }
 
@@ -146,14 +148,14 @@ final class TestLayer implements BlobSource {
     return written.layer().descriptor();
   }
 
-  SeekableLayer table() throws IOException {
+  ChunkedFile table() throws IOException {
     TocPosition toc = written.toc();
     byte[] member = Arrays.copyOfRange(blob, (int) toc.offset(), (int) toc.offset() + toc.length());
     return SeekableLayer.open(member, toc, LayerAnnotations.tocDigest(descriptor()).orElseThrow());
   }
 
   LayerFile.Origin origin() throws IOException {
-    return new LayerFile.Origin(this, descriptor(), written.diffId(), table());
+    return new LayerFile.Origin(this, descriptor(), written::diffId, table());
   }
 
   LayerFile open(Path directory) throws IOException {

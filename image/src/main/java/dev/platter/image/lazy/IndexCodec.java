@@ -2,7 +2,7 @@ package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.gzip.GzipIndex;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.tar.TarEntry;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;

@@ -1,6 +1,6 @@
 package dev.platter.image.lazy;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.util.Optional;
 

@@ -6,7 +6,7 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.DiskSink;
 import dev.platter.image.gzip.GzipIndexer;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.tar.TarEntry;
 import dev.platter.image.tar.TarReader;
 import java.io.EOFException;

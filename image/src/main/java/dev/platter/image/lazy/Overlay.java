@@ -1,7 +1,7 @@
 package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Printable;
+import dev.platter.image.Printable;
 import dev.platter.image.tar.TarEntry;
 import java.util.HashSet;
 import java.util.List;

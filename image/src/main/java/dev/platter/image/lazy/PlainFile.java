@@ -3,7 +3,7 @@ package dev.platter.image.lazy;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.util.AbstractList;
 import java.util.HexFormat;
 import java.util.List;

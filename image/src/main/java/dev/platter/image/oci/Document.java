@@ -1,5 +1,6 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Printable;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
 import java.util.Set;

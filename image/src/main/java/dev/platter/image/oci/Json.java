@@ -1,5 +1,6 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Printable;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;

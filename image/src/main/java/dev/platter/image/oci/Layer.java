@@ -1,5 +1,6 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.OutputStream;
 

@@ -1,5 +1,7 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Printable;
+import dev.platter.image.Digest;
 import com.github.luben.zstd.ZstdIOException;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.platter.image.BadImageException;

@@ -1,5 +1,7 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Printable;
+import dev.platter.image.Digest;
 import dev.platter.image.BadImageException;
 import java.io.ByteArrayInputStream;
 import java.io.EOFException;

@@ -1,5 +1,6 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Digest;
 import dev.platter.image.BadImageException;
 import java.io.IOException;
 

@@ -1,7 +1,7 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.Chunk;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.security.MessageDigest;

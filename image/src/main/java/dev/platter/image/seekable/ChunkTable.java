@@ -2,8 +2,8 @@ package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.ChunkedFile;
-import dev.platter.image.oci.Digest;
-import dev.platter.image.oci.Printable;
+import dev.platter.image.Digest;
+import dev.platter.image.Printable;
 import dev.platter.image.seekable.TocReader.Entry;
 import dev.platter.image.tar.TarEntry;
 import java.util.ArrayList;

@@ -2,8 +2,8 @@ package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
-import dev.platter.image.oci.Printable;
+import dev.platter.image.Digest;
+import dev.platter.image.Printable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package dev.platter.image.seekable;
 
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;

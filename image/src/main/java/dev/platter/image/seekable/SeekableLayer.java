@@ -3,8 +3,8 @@ package dev.platter.image.seekable;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
-import dev.platter.image.oci.Digest;
-import dev.platter.image.oci.Printable;
+import dev.platter.image.Digest;
+import dev.platter.image.Printable;
 import dev.platter.image.tar.TarEntry;
 import java.io.IOException;
 import java.util.List;
@@ -103,6 +103,9 @@ public final class SeekableLayer implements ChunkedFile {
   /** As our writer packs; if others do not, the length mostly tells. */
   @Override
   public byte @Nullable [] pack(Chunk chunk, byte[] plain) {
+    if (packing != Packing.GZIP) {
+      return null;
+    }
     byte[] member = GzipMember.of(plain);
     return member.length == chunk.blobLength() ? member : null;
   }

@@ -4,7 +4,7 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.BootTrace;
 import dev.platter.image.Chunk;
 import dev.platter.image.GuestDisk;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.qcow2.OrderedQcow2;
 import dev.platter.image.tar.TarWriter;
 import java.io.ByteArrayInputStream;

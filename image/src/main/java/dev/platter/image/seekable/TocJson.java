@@ -3,7 +3,7 @@ package dev.platter.image.seekable;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.platter.image.Chunk;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.List;

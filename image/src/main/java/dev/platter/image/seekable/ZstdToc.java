@@ -1,8 +1,8 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Digest;
-import dev.platter.image.oci.Printable;
+import dev.platter.image.Digest;
+import dev.platter.image.Printable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 

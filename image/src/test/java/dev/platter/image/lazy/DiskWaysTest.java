@@ -10,7 +10,7 @@ import dev.platter.image.DiskSink;
 import dev.platter.image.ForeignTool;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.OciLayout;

@@ -4,7 +4,7 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.Progress;
 import dev.platter.image.testing.MixedBytes;
 import java.io.ByteArrayInputStream;

@@ -1,5 +1,6 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Digest;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.platter.image.BadImageException;
 import java.io.IOException;

@@ -1,5 +1,6 @@
 package dev.platter.image.oci;
 
+import dev.platter.image.Digest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 

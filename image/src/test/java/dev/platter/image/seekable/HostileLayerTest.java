@@ -7,7 +7,7 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.tar.TarWriter;
 import java.io.ByteArrayInputStream;

@@ -10,7 +10,7 @@ import dev.platter.image.ChunkedFile;
 import dev.platter.image.ForeignTool;
 import dev.platter.image.lazy.DiskImage;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.OciLayout;
 import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;

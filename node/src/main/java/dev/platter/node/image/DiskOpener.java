@@ -83,8 +83,7 @@ final class DiskOpener {
 
   private Opened locate(BlobSource wire, long prefix) throws IOException {
     var kept =
-        new KeptRanges(
-            new PatientBlobs(wire, () -> !closed.get()), directory.resolve("contents"));
+        new KeptRanges(new PatientBlobs(wire, () -> !closed.get()), directory.resolve("contents"));
     var locator = DiskLocator.of(kept, manifest, store.indexes());
     return switch (locator.locate()) {
       case DiskLocation.Chunked chunked -> inChunks(wire, locator, chunked, prefix);

@@ -4,7 +4,7 @@ import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.ChunkCache;
 import dev.platter.block.base.KnownBases;
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Digest;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Manifest;
 import dev.platter.model.PlatterException;
@@ -36,8 +36,8 @@ final class ImageStore implements AutoCloseable {
   private final ImageSources sources;
   private final Supplier<Set<String>> used;
   private final ImageRecords records;
-  private final ChunkCache cache = new ChunkCache(CACHE);
   private final KnownBases known = new KnownBases();
+  private final DiskOpener.Store shared;
 
   /**
    * @param used the digests that VMs name
@@ -48,6 +48,8 @@ final class ImageStore implements AutoCloseable {
     this.sources = sources;
     this.used = used;
     this.records = new ImageRecords(layout);
+    this.shared =
+        new DiskOpener.Store(new ChunkCache(CACHE), known, new IndexStore(layout.indexes()));
     Durable.makeDirectories(layout.images());
     Durable.deleteTree(layout.spool());
     for (var image : records.list()) {
@@ -83,8 +85,7 @@ final class ImageStore implements AutoCloseable {
           try {
             var source = sources.find(reference).source();
             var disk =
-                DiskOpener.open(
-                    directory, source, manifest(source, digest, manifest), cache, known);
+                DiskOpener.open(directory, source, manifest(source, digest, manifest), shared);
             return LazyImage.open(this, disk, reference, digest, before.orElse(null));
           } catch (IOException | RuntimeException e) {
             if (before.isEmpty()) {

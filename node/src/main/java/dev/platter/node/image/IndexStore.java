@@ -1,9 +1,9 @@
 package dev.platter.node.image;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import dev.platter.image.lazy.LayerIndex;
 import dev.platter.image.lazy.LayerIndexes;
-import dev.platter.image.oci.Digest;
 import dev.platter.node.durable.Durable;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -18,8 +18,8 @@ import java.util.Optional;
 
 /**
  * Indexes of layers that this machine has read from end to end, and found right. They outlive their
- * images: an image that was removed and is wanted again need not be read from end to end again. Only
- * this machine's owner can write here, so they are as good as the day they were made.
+ * images: an image that was removed and is wanted again need not be read from end to end again.
+ * Only this machine's owner can write here, so they are as good as the day they were made.
  */
 final class IndexStore implements LayerIndexes {
   /** About three in a hundred of the layers that they are for. */
@@ -57,7 +57,8 @@ final class IndexStore implements LayerIndexes {
   private void forgetOldest() throws IOException {
     try (var files = Files.list(directory)) {
       var newestFirst =
-          files.sorted(Comparator.comparing((Path file) -> file.toFile().lastModified()).reversed());
+          files.sorted(
+              Comparator.comparing((Path file) -> file.toFile().lastModified()).reversed());
       long bytes = 0;
       for (var file : newestFirst.toList()) {
         bytes += Files.size(file);

@@ -6,12 +6,15 @@ import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.BlockCounts;
 import dev.platter.block.base.Hydrator;
 import dev.platter.image.BadImageException;
+import dev.platter.image.BootTrace;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -23,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 /** An image that is here in part. Its base can be read at once; it is completed when told to. */
 final class LazyImage implements AutoCloseable {
   private static final long TELL_MILLIS = 100;
+  private static final Duration LONGEST_BOOT = Duration.ofMinutes(10);
 
   private final ImageStore store;
   private final DiskOpener.Opened disk;
@@ -30,6 +34,7 @@ final class LazyImage implements AutoCloseable {
   private volatile Consumer<ImageRecord> listener = _ -> {};
   private volatile @Nullable String trouble;
   private @Nullable Attempt attempt;
+  private volatile int traced;
 
   /** One try to complete the base; the next follows if it was cut short. */
   private record Attempt(Hydrator hydrator, CompletableFuture<ImageRecord> end) {}
@@ -55,7 +60,7 @@ final class LazyImage implements AutoCloseable {
                   digest,
                   reference,
                   disk.name(),
-                  disk.format(),
+                  disk.base().format(),
                   disk.base().size(),
                   ImageRecord.State.LAZY,
                   null,
@@ -69,6 +74,7 @@ final class LazyImage implements AutoCloseable {
         Durable.syncDirectory(Durable.parent(store.directory(digest)));
       }
       store.known().add(disk.base());
+      image.recordBoot();
       return image;
     } catch (IOException | RuntimeException e) {
       disk.close();
@@ -91,6 +97,32 @@ final class LazyImage implements AutoCloseable {
   /** Is told, once, when the image is sealed or put in quarantine. */
   void whenEnded(Consumer<ImageRecord> consumer) {
     listener = consumer;
+  }
+
+  private Path trace() {
+    return new BaseFiles(store.directory(record.digest())).trace();
+  }
+
+  /** The first boot of an image is recorded, so that it can be pushed in the order of its reads. */
+  private void recordBoot() throws IOException {
+    if (Files.exists(trace())) {
+      traced = BootTrace.read(trace()).blocks().length;
+    } else {
+      disk.base().record(LONGEST_BOOT);
+    }
+  }
+
+  /** The guest has nothing to read any more: what it has read until now was its boot. */
+  void booted() {
+    try {
+      var recorded = disk.base().trace();
+      if (recorded != null && recorded.blocks().length > 0) {
+        Durable.publish(trace(), recorded.toBytes());
+        traced = recorded.blocks().length;
+      }
+    } catch (IOException e) {
+      trouble = "the boot trace cannot be stored: " + e.getMessage();
+    }
   }
 
   /** Whether somebody has to stay for it. */
@@ -221,13 +253,7 @@ final class LazyImage implements AutoCloseable {
                 record.fetched() + status.bytesFetched(),
                 record.deduplicated() + status.bytesDeduplicated())
             : record;
-    var trace = disk.base().trace();
-    return new ImageStatus(
-        live,
-        present(),
-        error(status.lastError()),
-        map(),
-        trace == null ? 0 : trace.blocks().size());
+    return new ImageStatus(live, present(), error(status.lastError()), map(), traced);
   }
 
   private @Nullable String error(@Nullable String last) {

@@ -40,6 +40,9 @@ final class ServedImage implements BlockDevice {
     var now = System.nanoTime();
     var quiet = read && now - lastRead > options.quiet().toNanos();
     var tried = lastTry != Long.MIN_VALUE && now - lastTry < BETWEEN_TRIES.toNanos();
+    if (quiet) {
+      image.booted();
+    }
     if (!tried && (quiet || now - begun > options.patience().toNanos())) {
       lastTry = now;
       var _ = image.hydrate(options.bytesPerSecond());

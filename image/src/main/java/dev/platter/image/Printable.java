@@ -1,4 +1,4 @@
-package dev.platter.image.oci;
+package dev.platter.image;
 
 /** Text from an image made fit for an error message: short, one line, no terminal escapes. */
 public final class Printable {

@@ -1,6 +1,5 @@
-package dev.platter.image.oci;
+package dev.platter.image;
 
-import dev.platter.image.BadImageException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
