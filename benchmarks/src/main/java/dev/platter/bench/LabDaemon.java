@@ -9,16 +9,15 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The daemon as a process of its own: {@code DIRECTORY LIBVIRT}. It never fetches ahead of its
- * guests, so that what they need can be counted.
+ * The daemon as a process of its own: {@code DIRECTORY LIBVIRT QUIET}. As long as its guests have
+ * not been quiet for so long it fetches only what they read, so that this can be counted.
  */
 final class LabDaemon {
-  static final ImageDaemon.Options NO_HYDRATION =
-      new ImageDaemon.Options(Duration.ofMinutes(1), Duration.ofDays(1), Duration.ofDays(1), 0, 0);
+  static final Duration NEVER = Duration.ofDays(1);
 
   private LabDaemon() {}
 
-  static List<String> command(Path directory, String libvirt) {
+  static List<String> command(Path directory, String libvirt, Duration quiet) {
     return List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:+UseSerialGC",
@@ -27,12 +26,17 @@ final class LabDaemon {
         System.getProperty("java.class.path"),
         LabDaemon.class.getName(),
         directory.toString(),
-        libvirt);
+        libvirt,
+        quiet.toString());
+  }
+
+  static ImageDaemon.Options options(Duration quiet) {
+    return new ImageDaemon.Options(Duration.ofMinutes(1), quiet, NEVER, 0, 0);
   }
 
   public static void main(String[] args) throws Exception {
     var layout = LabNode.layout(Path.of(args[0]));
     var config = new NodeConfig(layout, Optional.of(args[1]), Optional.empty());
-    new NodeDaemon(config, System.err::println).run(NO_HYDRATION);
+    new NodeDaemon(config, System.err::println).run(options(Duration.parse(args[2])));
   }
 }

@@ -25,8 +25,16 @@ final class LabGuests implements AutoCloseable {
     this.uri = libvirt.ensureRunning();
   }
 
+  /** Fetches what guests read, and never the rest. */
   LabNode freshNode() throws Exception {
-    return LabNode.start(work.resolve("n" + nodes++), uri, work.resolve(ACCELERATOR));
+    return freshNode(LabDaemon.NEVER);
+  }
+
+  /**
+   * @param quiet for how long its guests must have read nothing before the rest is fetched
+   */
+  LabNode freshNode(Duration quiet) throws Exception {
+    return LabNode.start(work.resolve("n" + nodes++), uri, quiet, work.resolve(ACCELERATOR));
   }
 
   @Override

@@ -11,6 +11,7 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -19,8 +20,7 @@ import java.util.concurrent.ExecutionException;
 
 /**
  * A node with real QEMU that has nothing on it yet, for one round; libvirt is shared with the other
- * rounds. Its daemon is a process of its own that fetches nothing but what guests read, and is up
- * before any clock runs, as on every node.
+ * rounds. Its daemon is a process of its own, and is up before any clock runs, as on every node.
  */
 final class LabNode implements AutoCloseable {
   private final Path directory;
@@ -35,17 +35,25 @@ final class LabNode implements AutoCloseable {
 
   /**
    * @param directory is made, and removed when the node is closed
+   * @param quiet as for {@link LabDaemon}
    * @param accelerator a file that remembers what finding out takes seconds for
    */
-  static LabNode start(Path directory, String libvirt, Path accelerator) throws Exception {
+  static LabNode start(Path directory, String libvirt, Duration quiet, Path accelerator)
+      throws Exception {
     var layout = layout(directory);
-    Files.createDirectories(layout.state());
+    Files.createDirectory(
+        directory,
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    Files.createDirectory(layout.state());
     if (Files.exists(accelerator)) {
       Files.copy(accelerator, layout.accelerator());
     }
     var config =
         new NodeConfig(
-            layout, Optional.of(libvirt), Optional.empty(), LabDaemon.command(directory, libvirt));
+            layout,
+            Optional.of(libvirt),
+            Optional.empty(),
+            LabDaemon.command(directory, libvirt, quiet));
     var node = new LabNode(directory, config);
     node.node.tidy();
     node.node.images().serveAgain("", "sha256:" + "0".repeat(64));

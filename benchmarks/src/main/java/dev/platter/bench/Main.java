@@ -18,6 +18,7 @@ public final class Main {
           new NbdBenchmark(),
           new ConvertBenchmark(),
           new LazyBenchmark(),
+          new ForeignBenchmark(),
           new ShareBenchmark());
   private static final int LEAST_ROUNDS = 7;
 

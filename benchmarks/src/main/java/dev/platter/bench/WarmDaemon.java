@@ -31,7 +31,7 @@ final class WarmDaemon implements AutoCloseable {
           return new ImageSources.Located(registries.client(reference), reference.tagOrDigest());
         };
     this.daemon =
-        ImageDaemon.start(layout, sources, Set::of, _ -> {}, LabDaemon.NO_HYDRATION)
+        ImageDaemon.start(layout, sources, Set::of, _ -> {}, LabDaemon.options(LabDaemon.NEVER))
             .orElseThrow(() -> new IOException("another daemon is at " + directory));
     this.images = new ImageClient(layout, sources, new DaemonLauncher(layout, List.of("false")));
   }

@@ -58,7 +58,7 @@ final class IndexStore implements LayerIndexes {
     try (var files = Files.list(directory)) {
       var newestFirst =
           files.sorted(
-              Comparator.comparing((Path file) -> file.toFile().lastModified()).reversed());
+              Comparator.comparingLong((Path file) -> file.toFile().lastModified()).reversed());
       long bytes = 0;
       for (var file : newestFirst.toList()) {
         bytes += Files.size(file);
