@@ -3,6 +3,7 @@ package dev.platter.bench;
 import dev.platter.bench.ShapedLink.Shape;
 import dev.platter.lab.Registry;
 import java.io.IOException;
+import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -148,13 +149,7 @@ final class ForeignBenchmark implements Benchmark {
       Stopwatch.Reading reading;
       byte[] bytes;
       try {
-        for (var tries = 0; !Files.exists(socket); tries++) {
-          if (tries == 10_000 || !process.isAlive()) {
-            throw new IOException("nbdkit does not listen");
-          }
-          Thread.sleep(1);
-        }
-        try (var disk = NbdReader.connect(socket, "")) {
+        try (var disk = connect(socket, process)) {
           bytes = disk.read(offset, BLOCK);
           reading = watch.stop();
         }
@@ -167,6 +162,18 @@ final class ForeignBenchmark implements Benchmark {
       FirstRead.requireSame(ordinary.qcow2(), offset, bytes);
       return new Stopwatch.Reading(reading.millis(), watch.stop().cpuMillis());
     }
+  }
+
+  /** There is a moment between the socket's appearance and the first call that it takes. */
+  private static NbdReader connect(Path socket, Process server) throws Exception {
+    for (var tries = 0; tries < 10_000 && server.isAlive(); tries++) {
+      try {
+        return NbdReader.connect(socket, "");
+      } catch (SocketException e) {
+        Thread.sleep(1);
+      }
+    }
+    throw new IOException("nbdkit does not listen");
   }
 
   private List<Row> firstPass(

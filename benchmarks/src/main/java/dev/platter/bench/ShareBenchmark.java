@@ -21,7 +21,7 @@ final class ShareBenchmark implements Benchmark {
   private static final Shape LINK = new Shape(125_000_000, Duration.ofMillis(10));
 
   /** What a node had used when all its guests were up. */
-  private record Used(long bytes, long disk, double seconds) {}
+  private record Used(long bytes, long disk) {}
 
   @Override
   public String name() {
@@ -57,9 +57,7 @@ final class ShareBenchmark implements Benchmark {
               many.disk / MB,
               (one.disk + MANY * MIB) / MB,
               "one VM and 1 MiB for each",
-              "MB"),
-          Row.of(
-              "all are up" + name, many.seconds, MANY * one.seconds, "so many times one VM", "s"));
+              "MB"));
     }
   }
 
@@ -69,7 +67,6 @@ final class ShareBenchmark implements Benchmark {
         var node = guests.freshNode();
         var threads = Executors.newFixedThreadPool(count)) {
       var reference = image.at(link.address());
-      var begun = System.nanoTime();
       var started = new ArrayList<Future<VmStatus>>();
       for (var i = 0; i < count; i++) {
         var yaml = yaml("vm" + i, reference);
@@ -79,8 +76,7 @@ final class ShareBenchmark implements Benchmark {
       for (var vm : started) {
         node.await(vm.get(), "^@@READY", LIMIT);
       }
-      var seconds = (System.nanoTime() - begun) / 1e9;
-      return new Used(link.bytes(), used(node.layout().state()), seconds);
+      return new Used(link.bytes(), used(node.layout().state()));
     }
   }
 
