@@ -7,6 +7,7 @@ import dev.platter.model.Vm;
 import dev.platter.node.Node;
 import dev.platter.node.Progress;
 import dev.platter.node.image.ImageSources;
+import dev.platter.node.image.ImageUsers;
 import dev.platter.node.image.LocalImages;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
@@ -21,7 +22,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.Set;
 
 /**
  * How long a root disk takes to become ready when its image is on the node, for images of very
@@ -76,9 +76,10 @@ final class RootfsBenchmark implements Benchmark {
     new OciLayoutWriter(layout).add("image", Platform.LINUX_AMD64, "disk.qcow2", qcow2);
     var clock = new StepClock();
     var state = new StateLayout(work.resolve("state"), work.resolve("run"));
-    ImageSources sources = _ -> new ImageSources.Located(new OciLayout(layout), "image");
+    ImageSources sources = _ -> new ImageSources.Located(new OciLayout(layout), "image", "image");
     try (var node =
-        new Node(state, new IdleMachine(), new LocalImages(state, sources, Set::of), clock)) {
+        new Node(
+            state, new IdleMachine(), new LocalImages(state, sources, ImageUsers.NONE), clock)) {
       node.pull("image");
       var vm = vm();
       var overlay = state.disk(StateLayout.DEFAULT_POOL, vm.uuid(), "root", "qcow2");

@@ -60,20 +60,7 @@ final class InspectCommand extends NodeCommand {
           "'" + names.getFirst() + "' is not a kind of thing that can be shown",
           "Write 'platter inspect VM' or 'platter inspect image IMAGE'.");
     }
-    var wanted = names.get(1);
-    var found =
-        opened.images().list().stream()
-            .filter(
-                status ->
-                    status.image().reference().equals(wanted)
-                        || status.image().digest().startsWith(wanted)
-                        || status.image().digest().startsWith("sha256:" + wanted))
-            .toList();
-    if (found.isEmpty()) {
-      throw PlatterException.of(
-          Code.NOT_FOUND, "there is no image " + wanted, "'platter images' lists the images.");
-    }
-    for (var status : found) {
+    for (var status : ImageArgument.find(opened, names.get(1))) {
       if (output.table()) {
         BlockMap.draw(status, out());
       } else {

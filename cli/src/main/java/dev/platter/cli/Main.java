@@ -45,6 +45,7 @@ import picocli.CommandLine.Command;
       ImagesCommand.class,
       PullCommand.class,
       PushCommand.class,
+      TraceCommand.class,
       GcCommand.class,
       DaemonCommand.class,
       DoctorCommand.class,

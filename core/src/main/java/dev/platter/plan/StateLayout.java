@@ -44,6 +44,11 @@ public record StateLayout(Path state, Path run) {
     return image(digest).resolve("manifest.json");
   }
 
+  /** In which order a guest first read its blocks. */
+  public Path bootTrace(String digest) {
+    return image(digest).resolve("boot.trace");
+  }
+
   /** How to read in chunks the layers that were read from end to end once. */
   public Path indexes() {
     return images().resolve("indexes");

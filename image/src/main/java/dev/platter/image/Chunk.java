@@ -1,6 +1,5 @@
 package dev.platter.image;
 
-
 /**
  * A piece of the disk file that can be fetched, unpacked and verified alone.
  *

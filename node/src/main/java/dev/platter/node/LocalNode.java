@@ -1,13 +1,19 @@
 package dev.platter.node;
 
+import dev.platter.image.BootTrace;
 import dev.platter.image.oci.OciLayout;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.image.DaemonLauncher;
 import dev.platter.node.image.ImageClient;
+import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LocalImages;
+import dev.platter.node.image.TraceReferrer;
 import dev.platter.registry.Registries;
 import java.io.IOException;
+import java.nio.file.Files;
 import org.jspecify.annotations.Nullable;
 
 /** Puts a node together from the parts of this machine. */
@@ -25,7 +31,7 @@ public final class LocalNode {
   private static Images images(NodeConfig config) {
     var layout = config.layout();
     return config.daemon().isEmpty()
-        ? new LocalImages(layout, sources(config), () -> VmRecord.digests(layout))
+        ? new LocalImages(layout, sources(config), new VmImages(layout))
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 
@@ -34,11 +40,35 @@ public final class LocalNode {
     return reference ->
         switch (ImageName.parse(reference, config.registry())) {
           case ImageName.InLayout image ->
-              new ImageSources.Located(new OciLayout(image.directory()), image.tag());
+              new ImageSources.Located(
+                  new OciLayout(image.directory()),
+                  image.tag(),
+                  "oci:" + image.directory().toAbsolutePath() + ":" + image.tag());
           case ImageName.InRegistry image ->
               new ImageSources.Located(
-                  registries.get().client(image.reference()), image.reference().tagOrDigest());
+                  registries.get().client(image.reference()),
+                  image.reference().tagOrDigest(),
+                  image.reference().toString());
         };
+  }
+
+  /**
+   * Publishes the boot trace of an image beside it in its registry, and returns the digest of what
+   * was published.
+   */
+  public static String publishTrace(NodeConfig config, ImageRecord image) throws IOException {
+    if (!(ImageName.parse(image.reference(), config.registry())
+        instanceof ImageName.InRegistry name)) {
+      throw PlatterException.of(
+          Code.INVALID,
+          image.reference() + " is not in a registry",
+          "Push its disk with 'platter push --boot-trace FILE' instead.");
+    }
+    var layout = config.layout();
+    var push = new SharedRegistries().get().push(name.reference());
+    var manifest = Files.readAllBytes(layout.manifest(image.digest()));
+    return TraceReferrer.publish(push, manifest, BootTrace.read(layout.bootTrace(image.digest())))
+        .toString();
   }
 
   /** One for all images, since limits on connections are its; read when the first image is. */

@@ -55,7 +55,7 @@ public final class Node implements AutoCloseable {
 
   /** A guest waits as long as the daemon that it reads its disk from is gone. */
   private void keepServing() throws IOException {
-    for (var record : VmRecord.list(layout, this::warn)) {
+    for (var record : VmRecord.list(layout, _ -> {})) {
       var state = record.state(layout);
       if (state.isPresent() && state.get().up()) {
         for (var image : record.plan().images().entrySet()) {

@@ -32,7 +32,7 @@ public final class NodeDaemon {
           ImageDaemon.start(
               layout,
               LocalNode.sources(config),
-              () -> VmRecord.digests(layout),
+              new VmImages(layout),
               digest -> moveToFile(machine, digest),
               options);
       if (daemon.isEmpty()) {

@@ -9,16 +9,13 @@ import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -80,22 +77,6 @@ record VmRecord(Path directory, Plan plan) {
           .flatMap(Optional::stream)
           .sorted(java.util.Comparator.comparing(VmKey::toString))
           .toList();
-    }
-  }
-
-  /**
-   * The digests that VMs name. A VM whose record cannot be read may use any image, so then this
-   * fails.
-   */
-  static Set<String> digests(StateLayout layout) {
-    try {
-      var used = new HashSet<String>();
-      for (var key : keys(layout)) {
-        find(layout, key).ifPresent(record -> used.addAll(record.plan().images().values()));
-      }
-      return used;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 

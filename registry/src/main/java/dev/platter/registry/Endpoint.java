@@ -5,8 +5,8 @@ import static dev.platter.registry.RegistryException.Kind.PROTOCOL;
 import static dev.platter.registry.RegistryException.Kind.UNAUTHORIZED;
 
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;

@@ -3,9 +3,9 @@ package dev.platter.registry;
 import static dev.platter.registry.RegistryException.Kind.PROTOCOL;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.Digest;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.Platform;

@@ -2,8 +2,8 @@ package dev.platter.registry;
 
 import static dev.platter.registry.RegistryException.Kind.PROTOCOL;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Index;
 import dev.platter.image.oci.Manifest;

@@ -3,8 +3,8 @@ package dev.platter.registry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.registry.RegistryException.Kind;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,8 +1,8 @@
 package dev.platter.registry;
 
 import com.sun.net.httpserver.HttpExchange;
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.registry.FakeRegistry.Answer;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

@@ -2,8 +2,8 @@ package dev.platter.registry;
 
 import static dev.platter.registry.FakeRegistry.bytes;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

@@ -3,8 +3,8 @@ package dev.platter.registry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.OciLayout;
 import dev.platter.image.oci.OciLayoutWriter;

@@ -5,8 +5,8 @@ import static dev.platter.registry.FakeRegistry.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.registry.RegistryConfig.Mirror;
 import java.io.IOException;
 import java.net.InetAddress;

@@ -6,8 +6,8 @@ import static dev.platter.registry.FakeUploads.Fate.answers;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -4,8 +4,8 @@ import static dev.platter.registry.FakeRegistry.bytes;
 import static dev.platter.registry.FakeRegistry.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Layer;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.NewImage;

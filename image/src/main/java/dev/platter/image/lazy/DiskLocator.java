@@ -2,13 +2,13 @@ package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.ChunkedFile;
+import dev.platter.image.Digest;
 import dev.platter.image.DiskSink;
+import dev.platter.image.Printable;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.Digest;
 import dev.platter.image.oci.ImageConfig;
 import dev.platter.image.oci.Manifest;
-import dev.platter.image.Printable;
 import dev.platter.image.oci.Progress;
 import dev.platter.image.seekable.Toc;
 import dev.platter.image.tar.TarEntry;

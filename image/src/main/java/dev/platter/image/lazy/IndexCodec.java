@@ -1,8 +1,8 @@
 package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.gzip.GzipIndex;
 import dev.platter.image.Digest;
+import dev.platter.image.gzip.GzipIndex;
 import dev.platter.image.tar.TarEntry;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;

@@ -1,9 +1,9 @@
 package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Printable;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Manifest;
-import dev.platter.image.Printable;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;

@@ -2,9 +2,9 @@ package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.ChunkedFile;
+import dev.platter.image.Digest;
 import dev.platter.image.gzip.GzipIndex;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.Digest;
 import dev.platter.image.tar.TarEntry;
 import java.io.IOException;
 import java.io.OutputStream;

@@ -1,8 +1,8 @@
 package dev.platter.image.lazy;
 
+import dev.platter.image.Digest;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.Digest;
 import dev.platter.image.seekable.LayerAnnotations;
 import dev.platter.image.seekable.SeekableLayer;
 import dev.platter.image.seekable.Toc;

@@ -1,9 +1,9 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;

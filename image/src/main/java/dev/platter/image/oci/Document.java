@@ -1,8 +1,8 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Printable;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Printable;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 

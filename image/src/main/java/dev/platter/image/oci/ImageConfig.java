@@ -1,9 +1,9 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;

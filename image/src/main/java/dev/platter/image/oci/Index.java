@@ -1,8 +1,8 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Printable;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Printable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;

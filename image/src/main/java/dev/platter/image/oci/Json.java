@@ -1,6 +1,5 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Printable;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;
@@ -9,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Printable;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;

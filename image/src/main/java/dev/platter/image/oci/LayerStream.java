@@ -1,10 +1,10 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Printable;
-import dev.platter.image.Digest;
 import com.github.luben.zstd.ZstdIOException;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
+import dev.platter.image.Printable;
 import java.io.EOFException;
 import java.io.FilterInputStream;
 import java.io.IOException;

@@ -1,7 +1,7 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.platter.image.Digest;
 import java.nio.charset.StandardCharsets;
 
 /**

@@ -1,10 +1,8 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Printable;
-import dev.platter.image.Digest;
 import dev.platter.image.BadImageException;
-import java.io.ByteArrayInputStream;
-import java.io.EOFException;
+import dev.platter.image.Digest;
+import dev.platter.image.Printable;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,7 +1,7 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.io.IOException;
 
 /**

@@ -1,9 +1,9 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
 import dev.platter.image.Printable;
+import dev.platter.image.oci.Descriptor;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package dev.platter.image.seekable;
 
-import dev.platter.image.oci.Descriptor;
 import dev.platter.image.Digest;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Layer;
 import dev.platter.image.oci.MediaTypes;
 import org.jspecify.annotations.Nullable;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.github.luben.zstd.Zstd;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import dev.platter.image.ForeignTool;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.Digest;
 import dev.platter.image.oci.ExtractedDisk;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.oci.MediaTypes;

@@ -1,8 +1,8 @@
 package dev.platter.image.lazy;
 
+import dev.platter.image.Digest;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
-import dev.platter.image.Digest;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.oci.MediaTypes;
 import dev.platter.image.oci.Platform;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
-import dev.platter.image.ForeignTool;
 import dev.platter.image.Digest;
+import dev.platter.image.ForeignTool;
 import dev.platter.image.oci.ExtractedDisk;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.oci.OciLayout;

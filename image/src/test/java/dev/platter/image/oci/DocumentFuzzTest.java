@@ -1,8 +1,8 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 

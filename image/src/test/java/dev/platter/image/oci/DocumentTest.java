@@ -1,10 +1,10 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;

@@ -1,10 +1,10 @@
 package dev.platter.image.oci;
 
-import dev.platter.image.Digest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import dev.platter.image.ForeignTool;
 import dev.platter.image.lazy.DiskImage;
 import java.io.FileNotFoundException;

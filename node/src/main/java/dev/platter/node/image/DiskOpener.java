@@ -10,16 +10,21 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.DiskSink;
 import dev.platter.image.lazy.DiskLocation;
 import dev.platter.image.lazy.DiskLocator;
+import dev.platter.image.lazy.LayerIndex;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.seekable.LayerAnnotations;
+import dev.platter.registry.RegistryClient;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -33,14 +38,24 @@ final class DiskOpener {
   private final Store store;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final BadNews badNews = new BadNews();
+  private final List<LayerIndex> indexes = new CopyOnWriteArrayList<>();
 
   /** What the images of a machine have in common. */
   record Store(ChunkCache cache, KnownBases known, IndexStore indexes) {}
 
   /**
    * @param badNews is told of what is bad for good
+   * @param indexes of layers that were read from end to end, so far
+   * @param advice where a boot trace may be found, if one would help
    */
-  record Opened(Base base, Closeable file, String name, BadNews badNews, AtomicBoolean closed)
+  record Opened(
+      Base base,
+      Closeable file,
+      String name,
+      BadNews badNews,
+      List<LayerIndex> indexes,
+      Optional<RegistryClient> advice,
+      AtomicBoolean closed)
       implements Closeable {
     @Override
     public void close() throws IOException {
@@ -108,11 +123,20 @@ final class DiskOpener {
       if (prefix > 0) {
         file.prefetch(0, prefix);
       }
-      return new Opened(Base.open(directory, file), file, disk.file().name(), badNews, closed);
+      var inOrder = prefix > 0 && LayerAnnotations.bootTrace(disk.layer()).isPresent();
+      return opened(Base.open(directory, file), file, disk.file().name(), inOrder);
     } catch (IOException | RuntimeException e) {
       file.close();
       throw e;
     }
+  }
+
+  private Opened opened(Base base, Closeable file, String name, boolean inOrder) {
+    Optional<RegistryClient> advice =
+        !inOrder && source instanceof RegistryClient registry
+            ? Optional.of(registry)
+            : Optional.empty();
+    return new Opened(base, file, name, badNews, indexes, advice, closed);
   }
 
   /** Returns when the disk begins to pass; the rest of the layer follows. */
@@ -130,7 +154,7 @@ final class DiskOpener {
         file.close();
         return inChunks(wire, locator, chunked, 0);
       }
-      return new Opened(Base.open(directory, file), file, name.join(), badNews, closed);
+      return opened(Base.open(directory, file), file, name.join(), true);
     } catch (CompletionException e) {
       closed.set(true);
       file.close();
@@ -152,7 +176,7 @@ final class DiskOpener {
       CompletableFuture<DiskLocation> found,
       CompletableFuture<String> name) {
     try {
-      var location = locator.stream(sink, store.indexes()::keep, (_, _) -> {});
+      var location = locator.stream(sink, indexes::add, (_, _) -> {});
       if (location instanceof DiskLocation.Streamed) {
         file.end();
       }

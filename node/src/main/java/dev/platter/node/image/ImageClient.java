@@ -56,9 +56,15 @@ public final class ImageClient implements Images {
 
   @Override
   public void ensure(String reference, String digest, BytesDone progress) throws IOException {
-    if (!records.sealed(digest)) {
-      call(new Message.Ensure(reference, digest, manifests.get(digest)), progress);
+    if (records.sealed(digest)) {
+      records.touch(digest);
+    } else {
+      call(new Message.Ensure(name(reference), digest, manifests.get(digest)), progress);
     }
+  }
+
+  private String name(String reference) {
+    return ImageErrors.explained(reference, () -> sources.find(reference).name());
   }
 
   @Override
@@ -71,7 +77,7 @@ public final class ImageClient implements Images {
   @Override
   public void complete(String reference, String digest, BytesDone progress) throws IOException {
     if (!records.sealed(digest)) {
-      call(new Message.Complete(reference, digest), progress);
+      call(new Message.Complete(name(reference), digest), progress);
     }
   }
 

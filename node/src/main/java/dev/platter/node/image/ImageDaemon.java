@@ -14,9 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 
 /**
  * Owns the images of a machine: serves their bases by NBD while they are incomplete, completes them
@@ -77,13 +75,13 @@ public final class ImageDaemon implements AutoCloseable {
   /**
    * Empty if another daemon is on duty.
    *
-   * @param used the digests that VMs name
+   * @param users the VMs
    * @param sealed is told the digest of an image whose file can be used from now on
    */
   public static Optional<ImageDaemon> start(
       StateLayout layout,
       ImageSources sources,
-      Supplier<Set<String>> used,
+      ImageUsers users,
       Consumer<String> sealed,
       Options options)
       throws IOException {
@@ -94,7 +92,7 @@ public final class ImageDaemon implements AutoCloseable {
     }
     return Optional.of(
         new ImageDaemon(
-            layout, options, sealed, mutex.get(), new ImageStore(layout, sources, used)));
+            layout, options, sealed, mutex.get(), new ImageStore(layout, sources, users)));
   }
 
   private void reopen(ImageRecord image) throws IOException {
@@ -120,6 +118,9 @@ public final class ImageDaemon implements AutoCloseable {
       Thread.sleep(TICK);
       var now = images.open();
       now.forEach(image -> image.hydrateIfQuiet(options));
+      if (options.limit() > 0) {
+        keepBelowLimit();
+      }
       var busy =
           control.connections() > 0
               || nbd.connections() > 0
@@ -133,10 +134,35 @@ public final class ImageDaemon implements AutoCloseable {
     }
   }
 
+  /** Removes unused images, the longest unwanted first, until the others have room. */
+  private void keepBelowLimit() {
+    try {
+      var images = store.records().oldestFirst();
+      long bytes = 0;
+      for (var image : images) {
+        bytes += store.bytesOf(image.digest());
+      }
+      for (var image : images) {
+        if (bytes <= options.limit()) {
+          return;
+        }
+        long freed = store.bytesOf(image.digest());
+        synchronized (this) {
+          var gone = store.collect(other -> other.digest().equals(image.digest()) && letGo(other));
+          bytes -= gone.isEmpty() ? 0 : freed;
+        }
+      }
+    } catch (IOException e) {
+      System.err.println("cannot make room for images: " + e);
+    }
+  }
+
   private Message.Done answer(Message request, Images.BytesDone progress) throws IOException {
     return switch (request) {
       case Message.Ensure ensure -> {
-        if (!store.records().sealed(ensure.digest())) {
+        if (store.records().sealed(ensure.digest())) {
+          store.records().touch(ensure.digest());
+        } else {
           images.serve(ensure.reference(), ensure.digest(), ensure.manifest());
         }
         yield new Message.Done(List.of());
@@ -179,6 +205,9 @@ public final class ImageDaemon implements AutoCloseable {
 
   private boolean letGo(ImageRecord record) {
     try {
+      if (images.find(record.digest()).filter(image -> image.image().working()).isPresent()) {
+        return false;
+      }
       images.remove(record.digest());
       var file = files.remove(record.digest());
       if (file != null) {

@@ -8,7 +8,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
@@ -36,6 +39,24 @@ final class ImageRecords {
   boolean sealed(String digest) throws IOException {
     var record = find(digest);
     return record.isPresent() && record.get().state() == ImageRecord.State.SEALED;
+  }
+
+  /** Notes that somebody wants the image: what nobody has wanted for long is removed first. */
+  void touch(String digest) throws IOException {
+    try {
+      Files.setLastModifiedTime(layout.imageRecord(digest), FileTime.from(Instant.now()));
+    } catch (NoSuchFileException e) {
+      // It is being removed, and will be missed by whoever wants it.
+    }
+  }
+
+  /** The longest unwanted first. */
+  List<ImageRecord> oldestFirst() throws IOException {
+    var out = new ArrayList<>(list());
+    out.sort(
+        Comparator.comparingLong(
+            image -> layout.imageRecord(image.digest()).toFile().lastModified()));
+    return out;
   }
 
   void publish(Path file, ImageRecord record) throws IOException {

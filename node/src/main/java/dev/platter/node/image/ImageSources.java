@@ -8,8 +8,10 @@ public interface ImageSources {
   /**
    * @param source where the image's blobs are
    * @param tagOrDigest what names it there
+   * @param name of the image that means the same to every process, whatever its directory and
+   *     settings
    */
-  record Located(BlobSource source, String tagOrDigest) {}
+  record Located(BlobSource source, String tagOrDigest, String name) {}
 
   Located find(String reference) throws IOException;
 }

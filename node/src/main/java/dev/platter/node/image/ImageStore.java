@@ -5,21 +5,22 @@ import dev.platter.block.base.ChunkCache;
 import dev.platter.block.base.KnownBases;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
+import dev.platter.image.lazy.LayerIndex;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Manifest;
+import dev.platter.image.raw.SparseFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,19 +35,18 @@ final class ImageStore implements AutoCloseable {
 
   private final StateLayout layout;
   private final ImageSources sources;
-  private final Supplier<Set<String>> used;
+  private final ImageUsers users;
   private final ImageRecords records;
   private final KnownBases known = new KnownBases();
   private final DiskOpener.Store shared;
 
   /**
-   * @param used the digests that VMs name
+   * @param users the VMs
    */
-  ImageStore(StateLayout layout, ImageSources sources, Supplier<Set<String>> used)
-      throws IOException {
+  ImageStore(StateLayout layout, ImageSources sources, ImageUsers users) throws IOException {
     this.layout = layout;
     this.sources = sources;
-    this.used = used;
+    this.users = users;
     this.records = new ImageRecords(layout);
     this.shared =
         new DiskOpener.Store(new ChunkCache(CACHE), known, new IndexStore(layout.indexes()));
@@ -128,6 +128,26 @@ final class ImageStore implements AutoCloseable {
     throw new BadImageException(digest + " is an index of images, not an image");
   }
 
+  /** For the day that an image with these layers is wanted again. */
+  void keep(List<LayerIndex> indexes) throws IOException {
+    for (var index : indexes) {
+      shared.indexes().keep(index);
+    }
+  }
+
+  /** What an image takes on the disk. */
+  long bytesOf(String digest) throws IOException {
+    long bytes = 0;
+    try (var files = Files.list(layout.image(digest))) {
+      for (var file : files.filter(Files::isRegularFile).toList()) {
+        bytes += SparseFile.allocated(file);
+      }
+    } catch (NoSuchFileException e) {
+      return 0;
+    }
+    return bytes;
+  }
+
   KnownBases known() {
     return known;
   }
@@ -140,9 +160,12 @@ final class ImageStore implements AutoCloseable {
     records.publish(layout.imageRecord(record.digest()), record);
   }
 
-  /** The VMs' digests, for whom a quarantine is news. */
+  ImageUsers users() {
+    return users;
+  }
+
   boolean isUsed(String digest) {
-    return used.get().contains(digest);
+    return users.digests().contains(digest);
   }
 
   /**
@@ -153,7 +176,7 @@ final class ImageStore implements AutoCloseable {
   List<ImageRecord> collect(Predicate<ImageRecord> remove) throws IOException {
     Durable.makeDirectories(layout.spool());
     var gone = new ArrayList<ImageRecord>();
-    var before = used.get();
+    var before = users.digests();
     for (var image : records.list()) {
       if (!before.contains(image.digest()) && remove.test(image) && removed(image.digest())) {
         gone.add(image);

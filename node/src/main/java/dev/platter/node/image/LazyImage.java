@@ -7,9 +7,11 @@ import dev.platter.block.base.BlockCounts;
 import dev.platter.block.base.Hydrator;
 import dev.platter.image.BadImageException;
 import dev.platter.image.BootTrace;
+import dev.platter.image.Digest;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.registry.RegistryClient;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -75,6 +77,7 @@ final class LazyImage implements AutoCloseable {
       }
       store.known().add(disk.base());
       image.recordBoot();
+      disk.advice().ifPresent(image::fetchAhead);
       return image;
     } catch (IOException | RuntimeException e) {
       disk.close();
@@ -110,6 +113,26 @@ final class LazyImage implements AutoCloseable {
     } else {
       disk.base().record(LONGEST_BOOT);
     }
+  }
+
+  /** Fetches what others saw a guest read, unless the layer is in that order anyway. */
+  private void fetchAhead(RegistryClient registry) {
+    Thread.ofPlatform()
+        .name("fetch-ahead")
+        .daemon()
+        .start(
+            () -> {
+              try {
+                var trace =
+                    TraceReferrer.find(
+                        registry, Digest.parse(record.digest()), record.virtualSize());
+                if (trace.isPresent()) {
+                  disk.base().prefetch(trace.get());
+                }
+              } catch (IOException | RuntimeException e) {
+                // It was only advice; whoever needs a block asks for it.
+              }
+            });
   }
 
   /** The guest has nothing to read any more: what it has read until now was its boot. */
@@ -179,6 +202,7 @@ final class LazyImage implements AutoCloseable {
             record.fetched() + status.bytesFetched(),
             record.deduplicated() + status.bytesDeduplicated());
     store.publish(record);
+    store.keep(disk.indexes());
     files.removeWork();
     store.known().remove(directory);
     store.donate(record.digest());
@@ -194,7 +218,7 @@ final class LazyImage implements AutoCloseable {
       record =
           record.with(
               ImageRecord.State.QUARANTINED,
-              why.getMessage(),
+              why.getMessage() + users(),
               record.fetched() + status.bytesFetched(),
               record.deduplicated() + status.bytesDeduplicated());
       store.publish(record);
@@ -203,6 +227,11 @@ final class LazyImage implements AutoCloseable {
       why.addSuppressed(e);
     }
     listener.accept(record);
+  }
+
+  private String users() {
+    var names = store.users().of(record.digest());
+    return names.isEmpty() ? "" : "; VMs that have used it: " + String.join(", ", names);
   }
 
   /** Completes the base and waits for it. */

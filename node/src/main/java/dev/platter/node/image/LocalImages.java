@@ -6,8 +6,6 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
-import java.util.Set;
-import java.util.function.Supplier;
 
 /**
  * Images without a daemon: each call owns the store for as long as it takes, and an image that is
@@ -18,13 +16,13 @@ public final class LocalImages implements Images {
 
   private final StateLayout layout;
   private final ImageSources sources;
-  private final Supplier<Set<String>> used;
+  private final ImageUsers users;
   private final ImageRecords records;
 
-  public LocalImages(StateLayout layout, ImageSources sources, Supplier<Set<String>> used) {
+  public LocalImages(StateLayout layout, ImageSources sources, ImageUsers users) {
     this.layout = layout;
     this.sources = sources;
-    this.used = used;
+    this.users = users;
     this.records = new ImageRecords(layout);
   }
 
@@ -49,7 +47,7 @@ public final class LocalImages implements Images {
       return;
     }
     try (var _ = lock();
-        var store = new ImageStore(layout, sources, used)) {
+        var store = new ImageStore(layout, sources, users)) {
       if (records.sealed(digest)) {
         return;
       }
@@ -88,7 +86,7 @@ public final class LocalImages implements Images {
   @Override
   public List<ImageRecord> collect() throws IOException {
     try (var _ = lock();
-        var store = new ImageStore(layout, sources, used)) {
+        var store = new ImageStore(layout, sources, users)) {
       return store.collect(_ -> true);
     }
   }

@@ -1,0 +1,27 @@
+package dev.platter.node.image;
+
+import java.util.List;
+import java.util.Set;
+
+/** Who uses which image. */
+public interface ImageUsers {
+  /** Nobody uses any. */
+  ImageUsers NONE =
+      new ImageUsers() {
+        @Override
+        public Set<String> digests() {
+          return Set.of();
+        }
+
+        @Override
+        public List<String> of(String digest) {
+          return List.of();
+        }
+      };
+
+  /** The digests that VMs name. */
+  Set<String> digests();
+
+  /** The names of the VMs that use an image. */
+  List<String> of(String digest);
+}
