@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -21,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  * @param requests that the registry has seen until then
  */
 record FirstRead(Stopwatch.Reading reading, long bytes, int connections, int requests) {
+  private static final Shape DIRECT = new Shape(0, Duration.ZERO);
+
   /**
    * @param raw what the disk must look like
    * @param shape of the link; null to go to the registry directly
@@ -54,8 +57,6 @@ record FirstRead(Stopwatch.Reading reading, long bytes, int connections, int req
     }
   }
 
-  private static final Shape DIRECT = new Shape(0, java.time.Duration.ZERO);
-
   static void requireSame(Path raw, long offset, byte[] bytes) throws IOException {
     var wanted = ByteBuffer.allocate(bytes.length);
     try (var file = FileChannel.open(raw)) {
@@ -66,9 +67,9 @@ record FirstRead(Stopwatch.Reading reading, long bytes, int connections, int req
     }
   }
 
-  /** The middle one by time, after five to warm up. */
-  static FirstRead median(List<FirstRead> all) {
-    var counted = new ArrayList<>(all.subList(Contest.WARM_UP, all.size()));
+  /** The middle one by time, with the median of CPU times, once the warm-up is left out. */
+  static FirstRead median(List<FirstRead> all, int warmUp) {
+    var counted = new ArrayList<>(all.subList(warmUp, all.size()));
     counted.sort((a, b) -> Double.compare(a.reading.millis(), b.reading.millis()));
     var middle = counted.get(counted.size() / 2);
     var cpu = Contest.median(counted.stream().map(one -> one.reading.cpuMillis()).toList());

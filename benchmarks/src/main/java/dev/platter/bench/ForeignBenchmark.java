@@ -9,11 +9,13 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Random;
 
 /** Images that nobody packed for us: by an index from an earlier pass, and in the first pass. */
 final class ForeignBenchmark implements Benchmark {
+  /** Most of them take seconds. */
+  private static final int ROUNDS = 5;
+
   private static final int WARM_UP = 2;
   private static final int BLOCK = 64 << 10;
   private static final double MB = 1e6;
@@ -23,9 +25,6 @@ final class ForeignBenchmark implements Benchmark {
   private static final String OURS = "ours";
   private static final String NBDKIT = "nbdkit curl + gzip + tar";
   private static final String PULL = "skopeo + tar + qemu-img convert";
-
-  private long ourBytes;
-  private long rivalBytes;
 
   @Override
   public String name() {
@@ -46,13 +45,8 @@ final class ForeignBenchmark implements Benchmark {
   }
 
   @Override
-  public int rounds() {
-    return 5;
-  }
-
-  @Override
   public String conditions(int rounds) {
-    return "Medians of " + rounds() + " rounds after " + WARM_UP + " to warm up, interleaved";
+    return "Medians of " + ROUNDS + " rounds after " + WARM_UP + " to warm up, interleaved";
   }
 
   @Override
@@ -89,46 +83,56 @@ final class ForeignBenchmark implements Benchmark {
     }
   }
 
-  private List<Row> withIndex(Path work, Registry registry, OrdinaryImage ordinary, Path indexes)
-      throws Exception {
+  private static List<Row> withIndex(
+      Path work, Registry registry, OrdinaryImage ordinary, Path indexes) throws Exception {
     var random = new Random(1);
+    var ours = new ArrayList<FirstRead>();
+    var rival = new ArrayList<FirstRead>();
     var outcomes =
         new Contest(WARM_UP)
-            .with(OURS, () -> byIndex(work, registry, ordinary, indexes, random))
-            .with(NBDKIT, () -> nbdkit(work, registry, ordinary, random))
-            .run(rounds());
+            .with(OURS, () -> kept(ours, byIndex(work, registry, ordinary, indexes, random)))
+            .with(NBDKIT, () -> kept(rival, nbdkit(work, registry, ordinary, random)))
+            .run(ROUNDS);
     return List.of(
         Row.of(
             "64 KiB with index",
             Contest.outcome(outcomes, OURS).median(),
             Contest.outcome(outcomes, NBDKIT).median(),
             NBDKIT),
-        Row.of("bytes for it", ourBytes / MB, rivalBytes / MB, NBDKIT, "MB"));
+        Row.of(
+            "bytes for it",
+            FirstRead.median(ours, WARM_UP).bytes() / MB,
+            FirstRead.median(rival, WARM_UP).bytes() / MB,
+            NBDKIT,
+            "MB"));
   }
 
-  private Stopwatch.Reading byIndex(
+  private static Stopwatch.Reading kept(List<FirstRead> reads, FirstRead read) {
+    reads.add(read);
+    return read.reading();
+  }
+
+  private static FirstRead byIndex(
       Path work, Registry registry, OrdinaryImage ordinary, Path indexes, Random random)
       throws Exception {
     var directory = work.resolve("node");
     var images = Files.createDirectories(LabNode.layout(directory).images());
     Tool.time("cp", "-r", indexes.toString(), images.toString());
-    var read =
-        FirstRead.measure(
-            directory,
-            registry,
-            ordinary.image(),
-            ordinary.raw(),
-            ordinary.dataBlock(random),
-            BLOCK,
-            LINK);
-    ourBytes = read.bytes();
-    return read.reading();
+    return FirstRead.measure(
+        directory,
+        registry,
+        ordinary.image(),
+        ordinary.raw(),
+        ordinary.dataBlock(random),
+        BLOCK,
+        LINK);
   }
 
-  private Stopwatch.Reading nbdkit(
+  private static FirstRead nbdkit(
       Path work, Registry registry, OrdinaryImage ordinary, Random random) throws Exception {
     var socket = work.resolve("nbdkit.sock");
     var offset = random.nextLong(Files.size(ordinary.qcow2()) / BLOCK) * BLOCK;
+    var requests = registry.requests().size();
     try (var link = new ShapedLink(registry.address(), LINK)) {
       var blob = "http://" + link.address() + "/v2/disks/ordinary/blobs/" + ordinary.layer();
       var watch = Stopwatch.start();
@@ -158,9 +162,12 @@ final class ForeignBenchmark implements Benchmark {
         process.waitFor();
         Files.deleteIfExists(socket);
       }
-      rivalBytes = link.bytes();
       FirstRead.requireSame(ordinary.qcow2(), offset, bytes);
-      return new Stopwatch.Reading(reading.millis(), watch.stop().cpuMillis());
+      return new FirstRead(
+          new Stopwatch.Reading(reading.millis(), watch.stop().cpuMillis()),
+          link.bytes(),
+          link.connections(),
+          registry.requests().size() - requests);
     }
   }
 
@@ -176,7 +183,7 @@ final class ForeignBenchmark implements Benchmark {
     throw new IOException("nbdkit does not listen");
   }
 
-  private List<Row> firstPass(
+  private static List<Row> firstPass(
       Path work, Registry registry, OrdinaryImage ordinary, Shape shape, String where)
       throws Exception {
     var firstReads = new ArrayList<Stopwatch.Reading>();
@@ -184,7 +191,7 @@ final class ForeignBenchmark implements Benchmark {
         new Contest(WARM_UP)
             .with(OURS, () -> streamed(work, registry, ordinary, shape, firstReads))
             .with(PULL, () -> pulled(work, registry, ordinary, shape))
-            .run(rounds());
+            .run(ROUNDS);
     var rival = Contest.outcome(outcomes, PULL).median();
     return List.of(
         Row.of(
@@ -265,8 +272,7 @@ final class ForeignBenchmark implements Benchmark {
 
   private static void requireSame(Path raw, Path made) throws IOException {
     if (Files.mismatch(raw, made) >= 0) {
-      throw new IOException(
-          String.format(Locale.ROOT, "%s has other bytes than the disk", made.getFileName()));
+      throw new IOException(made.getFileName() + " has other bytes than the disk");
     }
   }
 }

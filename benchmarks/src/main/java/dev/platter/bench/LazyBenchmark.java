@@ -170,7 +170,7 @@ final class LazyBenchmark implements Benchmark {
   }
 
   private static FirstRead median(Map<String, List<FirstRead>> all, String name) {
-    return FirstRead.median(all.getOrDefault(name, List.of()));
+    return FirstRead.median(all.getOrDefault(name, List.of()), Contest.WARM_UP);
   }
 
   private static List<Row> boots(
@@ -180,8 +180,9 @@ final class LazyBenchmark implements Benchmark {
     var ours = new ArrayList<DebianVm.Boot>();
     var rival = new ArrayList<DebianVm.Boot>();
     for (var round = 0; round < BOOTS; round++) {
-      ours.add(DebianVm.lazily(guests, registry, image, shape));
-      rival.add(DebianVm.pulled(guests, work.resolve("pull"), registry, image, shape));
+      ours.add(said(rate, "ours", DebianVm.lazily(guests, registry, image, shape)));
+      var pull = work.resolve("pull");
+      rival.add(said(rate, RIVAL, DebianVm.pulled(guests, pull, registry, image, shape)));
     }
     var bytes = ours.stream().mapToLong(DebianVm.Boot::bytes).average().orElseThrow();
     return List.of(
@@ -199,6 +200,18 @@ final class LazyBenchmark implements Benchmark {
             rival.stream().mapToLong(DebianVm.Boot::bytes).average().orElseThrow() / MB,
             RIVAL,
             "MB"));
+  }
+
+  /** Whoever waits for minutes likes to see something. */
+  private static DebianVm.Boot said(long rate, String who, DebianVm.Boot boot) {
+    System.err.printf(
+        Locale.ROOT,
+        "%s, %s: %.1f s, %.1f MB%n",
+        rate(rate),
+        who,
+        boot.promptMillis() / 1000,
+        boot.bytes() / MB);
+    return boot;
   }
 
   private static Stopwatch.Reading mean(List<DebianVm.Boot> boots, boolean start) {

@@ -4,6 +4,7 @@ import dev.platter.node.image.DaemonLauncher;
 import dev.platter.node.image.ImageClient;
 import dev.platter.node.image.ImageDaemon;
 import dev.platter.node.image.ImageSources;
+import dev.platter.node.image.ImageUsers;
 import dev.platter.node.image.Images;
 import dev.platter.plan.StateLayout;
 import dev.platter.registry.Reference;
@@ -11,7 +12,6 @@ import dev.platter.registry.Registries;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 
 /**
  * The daemon in this process, compiled by earlier rounds as that of a busy node is, with an empty
@@ -28,10 +28,12 @@ final class WarmDaemon implements AutoCloseable {
     ImageSources sources =
         text -> {
           var reference = Reference.parse(text);
-          return new ImageSources.Located(registries.client(reference), reference.tagOrDigest());
+          return new ImageSources.Located(
+              registries.client(reference), reference.tagOrDigest(), text);
         };
     this.daemon =
-        ImageDaemon.start(layout, sources, Set::of, _ -> {}, LabDaemon.options(LabDaemon.NEVER))
+        ImageDaemon.start(
+                layout, sources, ImageUsers.NONE, _ -> {}, LabDaemon.options(LabDaemon.NEVER))
             .orElseThrow(() -> new IOException("another daemon is at " + directory));
     this.images = new ImageClient(layout, sources, new DaemonLauncher(layout, List.of("false")));
   }
