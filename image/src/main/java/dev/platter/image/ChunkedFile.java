@@ -12,7 +12,7 @@ public interface ChunkedFile {
   /** No chunk unpacks to more: a layer with larger ones has to be read as a stream. */
   int MAX_CHUNK = 16 << 20;
 
-  /** The name of the disk file in the layer, with {@code disk/}. */
+  /** The name of the file in the layer. */
   String name();
 
   /** The size of the disk file, which is not that of the disk in it. */

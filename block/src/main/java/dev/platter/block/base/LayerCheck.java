@@ -2,7 +2,6 @@ package dev.platter.block.base;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.Chunk;
-import dev.platter.image.ChunkedFile;
 import dev.platter.image.Digest;
 import dev.platter.image.lazy.DiskLocator;
 import dev.platter.image.oci.Descriptor;
@@ -91,29 +90,19 @@ final class LayerCheck {
     }
   }
 
-  /**
-   * The last file of that name counts. If there is none the name is that of a hard link, and some
-   * file must have the bytes.
-   */
+  /** The last file of that name counts, as for everybody who unpacks the layer. */
   private void findDisk(TarReader tar) throws IOException {
-    ChunkedFile file = origin.file();
-    boolean named = false;
-    boolean same = false;
-    String difference = "it has no disk where the table of chunks says";
+    @Nullable String difference = "it has no disk where the table of chunks says";
     for (TarEntry entry; (entry = tar.next()) != null; ) {
       throwIfStopped();
-      boolean isNamed = entry.name().equals(file.name());
-      if (entry.type() != TarEntry.Type.FILE || (named && !isNamed)) {
-        continue;
-      }
-      named |= isNamed;
-      if (isNamed || (!same && entry.size() == file.size())) {
-        @Nullable String found = difference(entry, tar.content());
-        same = found == null;
-        difference = found == null ? difference : found;
+      if (entry.name().equals(origin.file().name())) {
+        difference =
+            entry.type() == TarEntry.Type.FILE
+                ? difference(entry, tar.content())
+                : "its disk is not a file";
       }
     }
-    if (!same) {
+    if (difference != null) {
       throw new BadImageException(difference);
     }
   }

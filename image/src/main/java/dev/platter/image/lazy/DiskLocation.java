@@ -10,8 +10,13 @@ public sealed interface DiskLocation {
 
   Descriptor layer();
 
-  /** In chunks, in any order. */
-  record Chunked(int position, Descriptor layer, ChunkedFile file) implements DiskLocation {}
+  /**
+   * In chunks, in any order.
+   *
+   * @param name of the disk in the image; where that is a hard link, the file has another
+   */
+  record Chunked(int position, Descriptor layer, ChunkedFile file, String name)
+      implements DiskLocation {}
 
   /**
    * This layer has to be read from its first to its last byte: it has the disk, or what is in it

@@ -163,8 +163,7 @@ public final class DiskLocator {
     Optional<ChunkedFile> file = inChunks ? layer.file(disk.entry()) : Optional.empty();
     if (file.isPresent()) {
       Descriptor descriptor = manifest.layers().get(disk.layer());
-      return new DiskLocation.Chunked(
-          disk.layer(), descriptor, Renamed.of(file.get(), disk.name()));
+      return new DiskLocation.Chunked(disk.layer(), descriptor, file.get(), disk.name());
     }
     return switch (layer) {
       case KnownLayer.ByToc _ -> {

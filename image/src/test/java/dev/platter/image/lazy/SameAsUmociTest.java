@@ -259,7 +259,7 @@ class SameAsUmociTest {
     var ranges = new DiskWaysTest.Ranges(layout);
     var chunked = (DiskLocation.Chunked) DiskLocator.of(ranges, manifest, known).locate();
     assertThat(ranges.requests + ranges.wholes).isZero();
-    assertThat(chunked.file().name()).startsWith("disk/");
+    assertThat(chunked.name()).startsWith("disk/");
     var file = new ByteArrayOutputStream();
     for (Chunk chunk : chunked.file().chunks()) {
       try (InputStream in = layout.open(chunked.layer(), chunk.blobOffset(), chunk.blobLength())) {

@@ -124,7 +124,7 @@ final class DiskOpener {
         file.prefetch(0, prefix);
       }
       var inOrder = prefix > 0 && LayerAnnotations.bootTrace(disk.layer()).isPresent();
-      return opened(Base.open(directory, file), file, disk.file().name(), inOrder);
+      return opened(Base.open(directory, file), file, disk.name(), inOrder);
     } catch (IOException | RuntimeException e) {
       file.close();
       throw e;
