@@ -7,6 +7,7 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.Node;
+import dev.platter.node.VmStatus;
 import dev.platter.node.Progress;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.plan.Step;
@@ -64,6 +65,7 @@ final class DemoCommand extends NodeCommand {
               "This is a bug; please report it.");
         }
         out().println("   The file is there.");
+        completeImages(opened, vm);
       } finally {
         Cancellation.shield(() -> remove(opened));
       }
@@ -71,6 +73,13 @@ final class DemoCommand extends NodeCommand {
       new DemoTimes(guest, base, ROOT_SIZE.bytes(), work).print(out());
     } finally {
       Cancellation.shield(() -> deleteTree(work));
+    }
+  }
+
+  /** The layout goes away with the demo, and the image is to outlive it. */
+  private static void completeImages(Node opened, VmStatus vm) throws IOException {
+    for (var image : vm.plan().images().entrySet()) {
+      opened.images().complete(image.getKey(), image.getValue(), Progress.NONE);
     }
   }
 
