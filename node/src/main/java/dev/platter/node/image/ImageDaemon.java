@@ -184,8 +184,19 @@ public final class ImageDaemon implements AutoCloseable {
     switch (record.state()) {
       case SEALED -> sealed.accept(record.digest());
       // Its guests wait from now on, rather than go on with a disk that is not what was promised.
-      case QUARANTINED -> nbd.remove(record.digest());
+      // On a thread of its own: whoever found out may be the one who is waited for.
+      case QUARANTINED ->
+          Thread.ofPlatform().name("quarantine").daemon().start(() -> discard(record));
       case LAZY -> throw new IllegalStateException("an image that has ended is not lazy");
+    }
+  }
+
+  private void discard(ImageRecord record) {
+    try {
+      images.remove(record.digest());
+      store.discard(record.digest());
+    } catch (IOException e) {
+      System.err.println("cannot remove what is left of " + record.reference() + ": " + e);
     }
   }
 

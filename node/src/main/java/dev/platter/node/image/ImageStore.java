@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -158,6 +159,21 @@ final class ImageStore implements AutoCloseable {
 
   void publish(ImageRecord record) throws IOException {
     records.publish(layout.imageRecord(record.digest()), record);
+  }
+
+  /** Removes the bytes of an image in quarantine, and its record too if no VM has used it. */
+  void discard(String digest) throws IOException {
+    var directory = layout.image(digest);
+    if (!isUsed(digest)) {
+      Durable.deleteTree(directory);
+      return;
+    }
+    var kept = Set.of(layout.imageRecord(digest), layout.manifest(digest));
+    try (var files = Files.list(directory)) {
+      for (var file : files.filter(file -> !kept.contains(file)).toList()) {
+        Durable.deleteTree(file);
+      }
+    }
   }
 
   ImageUsers users() {

@@ -37,6 +37,7 @@ final class LazyImage implements AutoCloseable {
   private volatile @Nullable String trouble;
   private @Nullable Attempt attempt;
   private volatile int traced;
+  private volatile @Nullable BadImageException badness;
 
   /** One try to complete the base; the next follows if it was cut short. */
   private record Attempt(Hydrator hydrator, CompletableFuture<ImageRecord> end) {}
@@ -179,15 +180,21 @@ final class LazyImage implements AutoCloseable {
         now.end.complete(record);
         listener.accept(record);
       } else {
-        now.end.completeExceptionally(new IOException("stopped"));
+        now.end.completeExceptionally(reason(new IOException("stopped")));
       }
     } catch (BadImageException e) {
       quarantine(e);
       now.end.completeExceptionally(e);
     } catch (IOException | RuntimeException e) {
       trouble = String.valueOf(e.getMessage());
-      now.end.completeExceptionally(e);
+      now.end.completeExceptionally(reason(e));
     }
+  }
+
+  /** Whoever found the image bad has stopped the others, who know less. */
+  private Exception reason(Exception found) {
+    var bad = badness;
+    return bad == null ? found : bad;
   }
 
   private void seal() throws IOException {
@@ -213,6 +220,7 @@ final class LazyImage implements AutoCloseable {
     if (ended()) {
       return;
     }
+    badness = why;
     try {
       var status = disk.base().status();
       record =

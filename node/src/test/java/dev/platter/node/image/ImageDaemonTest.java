@@ -154,7 +154,7 @@ class ImageDaemonTest {
   }
 
   @Test
-  void anImageWhoseConfigLiesIsServedUntilThatIsKnownAndThenQuarantined() throws IOException {
+  void anImageWhoseConfigLiesIsServedUntilThatIsKnownAndThenQuarantined() throws Exception {
     start(0);
     var reference = seekable("liar", disk("b.raw"));
     lieAboutTheTar("liar");
@@ -170,6 +170,7 @@ class ImageDaemonTest {
     var status = status(digest);
     assertThat(status.image().state()).isEqualTo(ImageRecord.State.QUARANTINED);
     assertThat(status.image().why()).contains("diff_id").contains("default/user");
+    await(() -> !Files.exists(layout.base(digest)));
     assertThat(Shell.shell().execute("nbdinfo", "--size", url(digest)).status()).isNotZero();
     var again = catchThrowableOfType(PlatterException.class, () -> ensure(reference));
     assertThat(again).hasMessageContaining("quarantine");
@@ -204,7 +205,7 @@ class ImageDaemonTest {
   }
 
   @Test
-  void aCorruptLayerIsRefusedAndNothingOfItIsKept() throws IOException {
+  void aCorruptLayerIsRefusedAndNothingOfItIsKept() throws Exception {
     start(0);
     var reference = ordinary("bad", disk("c.raw"));
     var digest = images.resolve(reference);
@@ -214,7 +215,20 @@ class ImageDaemonTest {
             PlatterException.class,
             () -> images.complete(reference, digest, Images.BytesDone.NOBODY));
     assertThat(failure.code()).isEqualTo(Code.REFUSED);
-    assertThat(layout.base(digest)).doesNotExist();
+    await(() -> !Files.exists(layout.image(digest)));
+    assertThat(images.list()).isEmpty();
+  }
+
+  private interface Condition {
+    boolean holds() throws Exception;
+  }
+
+  private static void await(Condition condition) throws Exception {
+    var end = System.nanoTime() + Duration.ofMinutes(1).toNanos();
+    while (!condition.holds()) {
+      assertThat(System.nanoTime()).isLessThan(end);
+      Thread.sleep(20);
+    }
   }
 
   private void damageTheLayer() throws IOException {
@@ -232,10 +246,7 @@ class ImageDaemonTest {
     vms.add(first);
     var second = complete("two");
     var third = complete("three");
-    var end = System.nanoTime() + Duration.ofMinutes(1).toNanos();
-    while (images.list().size() > 2 && System.nanoTime() < end) {
-      Thread.sleep(50);
-    }
+    await(() -> images.list().size() <= 2);
     assertThat(images.list())
         .extracting(status -> status.image().digest())
         .containsExactlyInAnyOrder(first, third)
