@@ -15,6 +15,11 @@ interface Benchmark {
     return 15;
   }
 
+  /** How the numbers came about. */
+  default String conditions(int rounds) {
+    return "Medians of " + rounds + " rounds after five to warm up, interleaved";
+  }
+
   /**
    * @param work an empty directory, removed afterwards
    */

@@ -19,6 +19,8 @@ final class Chart {
     var most = rows.stream().mapToDouble(row -> Math.max(row.ours(), row.rival())).max().orElse(10);
     var from = Math.floor(Math.log10(least));
     var to = Math.ceil(Math.log10(most));
+    var units = rows.stream().map(Row::unit).distinct().toList();
+    var unit = units.size() == 1 ? units.getFirst() : "";
     var height = rows.size() * ROW + 50;
     var svg = new StringBuilder();
     svg.append(
@@ -29,13 +31,7 @@ final class Chart {
       var x = x(Math.pow(10, power), from, to);
       svg.append(
           "<line x1='%d' y1='10' x2='%d' y2='%d' stroke='#ddd'/><text x='%d' y='%d' text-anchor='middle' fill='#666'>%s</text>\n"
-              .formatted(
-                  x,
-                  x,
-                  height - 30,
-                  x,
-                  height - 12,
-                  label(Math.pow(10, power), rows.getFirst().unit())));
+              .formatted(x, x, height - 30, x, height - 12, label(Math.pow(10, power), unit)));
     }
     for (var i = 0; i < rows.size(); i++) {
       var row = rows.get(i);

@@ -7,7 +7,7 @@ import java.util.Map;
 
 /**
  * Runs contenders in turn, round after round, so that whatever else the machine does falls on all
- * of them alike. The first round warms up and does not count.
+ * of them alike. The first rounds warm up and do not count.
  */
 final class Contest {
   /** Times a piece of work by {@link Stopwatch} once, and checks what it made. */
@@ -21,9 +21,19 @@ final class Contest {
    */
   record Outcome(Stopwatch.Reading first, Stopwatch.Reading median) {}
 
-  private static final int WARM_UP = 5;
+  static final int WARM_UP = 5;
 
+  private final int warmUp;
   private final Map<String, Contender> contenders = new LinkedHashMap<>();
+
+  Contest() {
+    this(WARM_UP);
+  }
+
+  /** For work of many seconds, which is warm sooner. */
+  Contest(int warmUp) {
+    this.warmUp = warmUp;
+  }
 
   Contest with(String name, Contender contender) {
     contenders.put(name, contender);
@@ -32,7 +42,7 @@ final class Contest {
 
   Map<String, Outcome> run(int rounds) throws Exception {
     var readings = new LinkedHashMap<String, List<Stopwatch.Reading>>();
-    for (var round = 0; round < WARM_UP + rounds; round++) {
+    for (var round = 0; round < warmUp + rounds; round++) {
       for (var entry : contenders.entrySet()) {
         readings
             .computeIfAbsent(entry.getKey(), _ -> new ArrayList<>())
@@ -40,13 +50,17 @@ final class Contest {
       }
     }
     var out = new LinkedHashMap<String, Outcome>();
-    readings.forEach((name, all) -> out.put(name, outcome(all)));
+    readings.forEach((name, all) -> out.put(name, outcome(all, warmUp)));
     return out;
   }
 
   /** What the readings of all rounds say once the warm-up is left out. */
   static Outcome outcome(List<Stopwatch.Reading> all) {
-    var counted = all.subList(WARM_UP, all.size());
+    return outcome(all, WARM_UP);
+  }
+
+  static Outcome outcome(List<Stopwatch.Reading> all, int warmUp) {
+    var counted = all.subList(warmUp, all.size());
     return new Outcome(
         all.getFirst(),
         new Stopwatch.Reading(

@@ -13,7 +13,13 @@ import java.util.Optional;
 /** {@code ./bench --list}, {@code ./bench NAME [-o json] [--rounds N] [--publish]}. */
 public final class Main {
   private static final List<Benchmark> ALL =
-      List.of(new RootfsBenchmark(), new NbdBenchmark(), new ConvertBenchmark());
+      List.of(
+          new RootfsBenchmark(),
+          new NbdBenchmark(),
+          new ConvertBenchmark(),
+          new LazyBenchmark(),
+          new ForeignBenchmark(),
+          new ShareBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}
@@ -50,8 +56,8 @@ public final class Main {
       var conditions =
           String.format(
               Locale.ROOT,
-              "Medians of %d rounds after five to warm up, interleaved; %d processors; load %s before, %s after.",
-              rounds,
+              "%s; %d processors; load %s before, %s after.",
+              benchmark.conditions(rounds),
               Runtime.getRuntime().availableProcessors(),
               loadBefore,
               load());

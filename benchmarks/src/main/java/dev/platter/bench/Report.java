@@ -41,7 +41,7 @@ final class Report {
     for (var row : rows) {
       out.printf(
           Locale.ROOT,
-          "%-" + width + "s  %7.2f %s  %7.2f %s  %-" + rivals + "s  %7.1fx  %6.2f ms  %6.2f ms%n",
+          "%-" + width + "s  %7.2f %s  %7.2f %s  %-" + rivals + "s  %7.2fx  %9s  %9s%n",
           row.row(),
           row.ours(),
           row.unit(),
@@ -49,11 +49,15 @@ final class Report {
           row.unit(),
           row.rivalName(),
           row.ratio(),
-          row.oursCpu(),
-          row.rivalCpu());
+          cpu(row.oursCpu()),
+          cpu(row.rivalCpu()));
     }
     out.println(conditions);
     out.flush();
+  }
+
+  private static String cpu(double millis) {
+    return Double.isNaN(millis) ? "–" : String.format(Locale.ROOT, "%.2f ms", millis);
   }
 
   /** Writes NAME.md, NAME.json and NAME.svg. */
@@ -68,7 +72,7 @@ final class Report {
       page.append(
           String.format(
               Locale.ROOT,
-              "| %s | %.2f %s | %.2f %s | %s | %.1fx | %.2f ms | %.2f ms |%n",
+              "| %s | %.2f %s | %.2f %s | %s | %.2fx | %s | %s |%n",
               row.row(),
               row.ours(),
               row.unit(),
@@ -76,8 +80,8 @@ final class Report {
               row.unit(),
               row.rivalName(),
               row.ratio(),
-              row.oursCpu(),
-              row.rivalCpu()));
+              cpu(row.oursCpu()),
+              cpu(row.rivalCpu())));
     }
     page.append("\n").append(conditions).append("\n");
     Files.writeString(directory.resolve(benchmark.name() + ".md"), page);

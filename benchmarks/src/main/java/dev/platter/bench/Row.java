@@ -3,8 +3,9 @@ package dev.platter.bench;
 /**
  * Medians of one comparison.
  *
- * @param ratio how many times faster ours is: rival / ours for times, ours / rival for rates
- * @param oursCpu CPU milliseconds a round, all processes
+ * @param ratio how many times better ours is: rival / ours for times and sizes, ours / rival for
+ *     rates
+ * @param oursCpu CPU milliseconds a round, all processes; NaN where that says nothing
  */
 record Row(
     String row,
@@ -14,4 +15,22 @@ record Row(
     double ratio,
     String unit,
     double oursCpu,
-    double rivalCpu) {}
+    double rivalCpu) {
+  /** Less is better, and CPU time says nothing. */
+  static Row of(String row, double ours, double rival, String rivalName, String unit) {
+    return new Row(row, ours, rival, rivalName, rival / ours, unit, Double.NaN, Double.NaN);
+  }
+
+  /** Both timed by a stopwatch. */
+  static Row of(String row, Stopwatch.Reading ours, Stopwatch.Reading rival, String rivalName) {
+    return new Row(
+        row,
+        ours.millis(),
+        rival.millis(),
+        rivalName,
+        rival.millis() / ours.millis(),
+        "ms",
+        ours.cpuMillis(),
+        rival.cpuMillis());
+  }
+}

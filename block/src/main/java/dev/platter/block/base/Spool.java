@@ -175,7 +175,10 @@ final class Spool implements Closeable {
   public void close() throws IOException {
     try (data;
         log) {
-      checkpoint();
+      // A transfer that was about to end may have kept bytes after the first call.
+      if (data.isOpen()) {
+        checkpoint();
+      }
     }
   }
 }
