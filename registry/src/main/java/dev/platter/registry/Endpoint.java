@@ -50,6 +50,11 @@ final class Endpoint {
     return transport;
   }
 
+  /** What every registry answers. */
+  URI base() throws IOException {
+    return uri("").resolve("/v2/");
+  }
+
   /** {@code path} is relative to {@code /v2/<repository>/}. */
   synchronized URI uri(String path) throws IOException {
     if (repository == null) {

@@ -84,6 +84,16 @@ public final class RegistryClient implements BlobSource {
     return new RangeStream(blob, body, whole, from, length);
   }
 
+  /** Opens one more connection, for a request that is going to follow. Never fails. */
+  public void connect() {
+    try {
+      Endpoint first = endpoints().getFirst();
+      first.send(Call.get(first.base(), "*/*")).body().close();
+    } catch (IOException e) {
+      // The request that follows will say the same, or not.
+    }
+  }
+
   /**
    * What refers to an image: signatures, indexes, notes.
    *

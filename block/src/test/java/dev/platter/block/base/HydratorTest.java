@@ -168,7 +168,7 @@ class HydratorTest {
     var lie = new Table(layer.table(), "disk/other.qcow2", layer.table().chunks());
     assertRefused(
         new LayerFile.Origin(layer, layer.descriptor(), layer.written::diffId, lie),
-        "it has more in /disk");
+        "it has no disk where the table of chunks says");
   }
 
   private static Chunk moved(Chunk chunk, Chunk to) {

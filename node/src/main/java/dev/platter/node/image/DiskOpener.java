@@ -39,6 +39,7 @@ final class DiskOpener {
   private final BlobSource source;
   private final Manifest manifest;
   private final Store store;
+  private final Keepsakes keepsakes;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final AtomicBoolean opened = new AtomicBoolean();
   private final BadNews badNews = new BadNews();
@@ -70,16 +71,19 @@ final class DiskOpener {
     }
   }
 
-  private DiskOpener(Path directory, BlobSource source, Manifest manifest, Store store) {
+  private DiskOpener(
+      Path directory, BlobSource source, Manifest manifest, Store store, Keepsakes keepsakes) {
+    this.keepsakes = keepsakes;
     this.directory = directory;
     this.source = source;
     this.manifest = manifest;
     this.store = store;
   }
 
-  static Opened open(Path directory, BlobSource source, Manifest manifest, Store store)
+  static Opened open(
+      Path directory, BlobSource source, Manifest manifest, Store store, Keepsakes keepsakes)
       throws IOException {
-    return new DiskOpener(directory, source, manifest, store).open();
+    return new DiskOpener(directory, source, manifest, store, keepsakes).open();
   }
 
   private Opened open() throws IOException {
@@ -104,7 +108,8 @@ final class DiskOpener {
     var kept =
         new KeptRanges(
             new PatientBlobs(wire, () -> opened.get() && !closed.get()),
-            directory.resolve("contents"));
+            directory.resolve("contents"),
+            keepsakes);
     var locator = DiskLocator.of(kept, manifest, store.indexes());
     return switch (locator.locate()) {
       case DiskLocation.Chunked chunked -> inChunks(wire, locator, chunked, prefix);

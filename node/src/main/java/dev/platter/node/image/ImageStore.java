@@ -6,6 +6,7 @@ import dev.platter.block.base.KnownBases;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
 import dev.platter.image.lazy.LayerIndex;
+import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.raw.SparseFile;
@@ -13,6 +14,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
 import dev.platter.plan.StateLayout;
+import dev.platter.registry.RegistryClient;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -85,9 +87,12 @@ final class ImageStore implements AutoCloseable {
           }
           try {
             var source = sources.find(reference).source();
-            var disk =
-                DiskOpener.open(directory, source, manifest(source, digest, manifest), shared);
-            return LazyImage.open(this, disk, reference, digest, before.orElse(null));
+            var keepsakes = new Keepsakes();
+            var found = manifest(source, digest, manifest, keepsakes);
+            var disk = DiskOpener.open(directory, source, found, shared, keepsakes);
+            var image = LazyImage.open(this, disk, reference, digest, before.orElse(null));
+            keepsakes.keep();
+            return image;
           } catch (IOException | RuntimeException e) {
             if (before.isEmpty()) {
               Durable.deleteTree(directory);
@@ -108,25 +113,31 @@ final class ImageStore implements AutoCloseable {
 
   /** From the directory, from whoever asked, or from the registry. */
   private Manifest manifest(
-      dev.platter.image.oci.BlobSource source, String digest, byte @Nullable [] given)
+      BlobSource source, String digest, byte @Nullable [] given, Keepsakes keepsakes)
       throws IOException {
     var file = layout.manifest(digest);
     byte[] bytes;
     if (Files.exists(file)) {
       bytes = Files.readAllBytes(file);
     } else {
-      bytes = given == null ? source.resolve(digest).bytes() : given;
+      bytes = given == null ? fetchManifest(source, digest) : given;
+      keepsakes.add(file, bytes);
     }
     if (!Digest.of(bytes).toString().equals(digest)) {
       throw new BadImageException("the manifest's digest is " + Digest.of(bytes));
-    }
-    if (!Files.exists(file)) {
-      Durable.publish(file, bytes);
     }
     if (Document.parse(bytes) instanceof Manifest manifest) {
       return manifest;
     }
     throw new BadImageException(digest + " is an index of images, not an image");
+  }
+
+  /** Two connections will be wanted for what follows; the second is opened beside the first. */
+  private static byte[] fetchManifest(BlobSource source, String digest) throws IOException {
+    if (source instanceof RegistryClient registry) {
+      Thread.ofVirtual().name("connect").start(registry::connect);
+    }
+    return source.resolve(digest).bytes();
   }
 
   /** For the day that an image with these layers is wanted again. */

@@ -4,7 +4,6 @@ import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Platform;
 import dev.platter.image.oci.Resolved;
-import dev.platter.node.durable.Durable;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -19,10 +18,12 @@ import java.util.Locale;
 final class KeptRanges implements BlobSource {
   private final BlobSource source;
   private final Path directory;
+  private final Keepsakes keepsakes;
 
-  KeptRanges(BlobSource source, Path directory) {
+  KeptRanges(BlobSource source, Path directory, Keepsakes keepsakes) {
     this.source = source;
     this.directory = directory;
+    this.keepsakes = keepsakes;
   }
 
   @Override
@@ -48,8 +49,7 @@ final class KeptRanges implements BlobSource {
     try (var in = source.open(blob, from, length)) {
       bytes = in.readAllBytes();
     }
-    Durable.makeDirectories(directory);
-    Durable.publish(file, bytes);
+    keepsakes.add(file, bytes);
     return new ByteArrayInputStream(bytes);
   }
 }
