@@ -58,18 +58,24 @@ public final class NodeDaemon {
     }
   }
 
+  private boolean isUp(VmRecord record) throws IOException {
+    var state = record.state(config.layout());
+    return state.isPresent() && state.get().up();
+  }
+
   /**
    * Running VMs read a sealed base from its file from now on. One that cannot be moved stays with
    * the daemon, which serves it as before, and takes the file at its next start.
    */
   private void moveToFile(Machine machine, String digest) {
-    log.accept("sealed " + digest);
     var layout = config.layout();
     try {
       for (var key : VmRecord.keys(layout)) {
         try (var _ = FileMutex.take(layout.vmLock(key), "the VM " + key, PATIENCE)) {
           var record = VmRecord.find(layout, key);
-          if (record.isPresent() && record.get().plan().images().containsValue(digest)) {
+          if (record.isPresent()
+              && record.get().plan().images().containsValue(digest)
+              && isUp(record.get())) {
             var plan = record.get().plan();
             machine
                 .hypervisor(plan.libvirt())

@@ -1,6 +1,7 @@
 package dev.platter.node.image;
 
 import dev.platter.block.FileDevice;
+import dev.platter.block.base.BaseFiles;
 import dev.platter.block.nbd.NbdServer;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
@@ -34,10 +35,7 @@ public final class ImageDaemon implements AutoCloseable {
    * @param limit of all images together in bytes, above which unused ones are removed; 0 for none
    */
   public record Options(
-      Duration idle, Duration quiet, Duration patience, long bytesPerSecond, long limit) {
-    public static final Options DEFAULT =
-        new Options(Duration.ofSeconds(30), Duration.ofSeconds(15), Duration.ofMinutes(5), 0, 0);
-  }
+      Duration idle, Duration quiet, Duration patience, long bytesPerSecond, long limit) {}
 
   private static final Duration TICK = Duration.ofMillis(500);
 
@@ -106,8 +104,17 @@ public final class ImageDaemon implements AutoCloseable {
         var device = FileDevice.openReadOnly(layout.base(image.digest()));
         files.put(image.digest(), device);
         nbd.add(image.digest(), device);
+        finishSealing(image.digest());
       }
       case QUARANTINED -> {}
+    }
+  }
+
+  /** The daemon before may have been killed between sealing an image and telling of it. */
+  private void finishSealing(String digest) throws IOException {
+    new BaseFiles(layout.image(digest)).removeWork();
+    if (store.isUsed(digest)) {
+      Thread.ofPlatform().name("sealed").daemon().start(() -> sealed.accept(digest));
     }
   }
 

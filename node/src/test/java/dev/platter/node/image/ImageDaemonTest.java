@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -33,6 +34,7 @@ class ImageDaemonTest {
   private ImageDaemon daemon;
   private ImageClient images;
   private final List<String> vms = new ArrayList<>();
+  private final List<String> told = new CopyOnWriteArrayList<>();
 
   @BeforeEach
   void prepare() {
@@ -65,7 +67,7 @@ class ImageDaemonTest {
         };
     var options = new ImageDaemon.Options(Duration.ZERO, LONG, LONG, 0, limit);
     daemon =
-        ImageDaemon.start(layout, ImageDaemonTest::find, users, _ -> {}, options).orElseThrow();
+        ImageDaemon.start(layout, ImageDaemonTest::find, users, told::add, options).orElseThrow();
     Thread.ofPlatform()
         .daemon()
         .start(
@@ -237,6 +239,18 @@ class ImageDaemonTest {
           blobs.max(java.util.Comparator.comparingLong(b -> b.toFile().length())).orElseThrow();
       Shell.run("qemu-io", "-f", "raw", "-c", "write -P 0 2M 4k", layer);
     }
+  }
+
+  @Test
+  void aDaemonTellsOfWhatWasSealedBeforeItWasStarted() throws Exception {
+    start(0);
+    var digest = complete("one");
+    await(() -> told.equals(List.of(digest)));
+    daemon.close();
+    vms.add(digest);
+    start(0);
+    await(() -> told.size() == 2);
+    assertThat(told).containsOnly(digest);
   }
 
   @Test
