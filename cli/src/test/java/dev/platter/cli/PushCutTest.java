@@ -73,7 +73,7 @@ class PushCutTest {
       var first = push(reference);
       assertThat(gate.reached.await(120, TimeUnit.SECONDS)).as("the second chunk begins").isTrue();
       assertThat(left(spool)).as("the packed layer has no name").isEmpty();
-      Shell.run("kill", "-" + signal, first.pid());
+      Shell.run("sh", "-c", "kill -" + signal + " " + first.pid());
       assertThat(first.waitFor(60, TimeUnit.SECONDS)).as("it ends").isTrue();
       assertThat(first.exitValue()).isNotZero();
       assertThat(left(spool)).isEmpty();
@@ -98,7 +98,7 @@ class PushCutTest {
     while (process.isAlive() && (!Files.isDirectory(blobs) || left(blobs).isEmpty())) {
       Thread.sleep(5);
     }
-    Shell.run("kill", "-INT", process.pid());
+    Shell.run("sh", "-c", "kill -INT " + process.pid());
     assertThat(process.waitFor(60, TimeUnit.SECONDS)).as("it ends").isTrue();
     assertThat(process.exitValue()).isNotZero();
     assertThat(left(blobs)).isEmpty();
