@@ -11,10 +11,14 @@ final class DaemonProgram {
 
   private DaemonProgram() {}
 
-  static List<String> command(Path state, Optional<String> connect, Optional<String> registry) {
+  /**
+   * @param state the state directory, if it is not the usual one: where sockets lie depends on that
+   */
+  static List<String> command(
+      Optional<Path> state, Optional<String> connect, Optional<String> registry) {
     var command = new ArrayList<>(jvm());
     command.addAll(List.of(Main.class.getName(), "node", "--idle", IDLE_SECONDS));
-    command.addAll(List.of("--state", state.toString()));
+    state.ifPresent(directory -> command.addAll(List.of("--state", directory.toString())));
     connect.ifPresent(uri -> command.addAll(List.of("--connect", uri)));
     registry.ifPresent(host -> command.addAll(List.of("--registry", host)));
     return command;

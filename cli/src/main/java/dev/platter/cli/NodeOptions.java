@@ -47,11 +47,11 @@ final class NodeOptions {
 
   NodeConfig config() {
     var environment = System.getenv();
-    var layout = NodeConfig.layout(given(state, "PLATTER_STATE").map(Path::of), environment);
+    var directory = given(state, "PLATTER_STATE").map(text -> Path.of(text).toAbsolutePath());
+    var layout = NodeConfig.layout(directory, environment);
     var libvirt = given(connect, "PLATTER_CONNECT");
     var host = given(registry, "PLATTER_REGISTRY");
-    return new NodeConfig(
-        layout, libvirt, host, DaemonProgram.command(layout.state(), libvirt, host));
+    return new NodeConfig(layout, libvirt, host, DaemonProgram.command(directory, libvirt, host));
   }
 
   private static Optional<String> given(@Nullable Object option, String variable) {

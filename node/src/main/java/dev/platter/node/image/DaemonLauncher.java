@@ -30,13 +30,14 @@ public final class DaemonLauncher {
       done
       """;
 
-  /** What the daemon needs of the caller's environment to find credentials and settings. */
+  /** What the daemon needs of the caller's environment to find state, credentials and settings. */
   private static final Set<String> ENVIRONMENT =
       Set.of(
           "HOME",
           "PATH",
           "LANG",
           "XDG_RUNTIME_DIR",
+          "XDG_STATE_HOME",
           "XDG_CONFIG_HOME",
           "DOCKER_CONFIG",
           "REGISTRY_AUTH_FILE",
