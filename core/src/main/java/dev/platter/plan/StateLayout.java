@@ -94,11 +94,6 @@ public record StateLayout(Path state, Path run) {
     return lock("images");
   }
 
-  /** Held by the daemon as long as it lives. */
-  public Path daemonLock() {
-    return lock("daemon");
-  }
-
   public Path leasesLock() {
     return lock("leases");
   }

@@ -48,7 +48,7 @@ final class BlockGraph {
       if (node.path("file").asText().equals(base.file().toString())) {
         swap(
             name(node),
-            STORAGE,
+            cut(name(node), "", STORAGE),
             SERVED,
             Map.of(
                 "driver",
@@ -73,7 +73,11 @@ final class BlockGraph {
     var moved = 0;
     for (var node : nodes("nbd")) {
       if (name(node).startsWith(SERVED) && isExport(node, base.export())) {
-        swap(name(node), "", FILE, Map.of("driver", "file", "filename", base.file().toString()));
+        swap(
+            name(node),
+            cut(name(node), SERVED, ""),
+            FILE,
+            Map.of("driver", "file", "filename", base.file().toString()));
         moved++;
       }
     }
@@ -101,12 +105,12 @@ final class BlockGraph {
     return node.path("node-name").asText();
   }
 
-  /** Puts a new node below a base's format node in place of the one that is there. */
-  private void swap(String old, String suffix, String prefix, Map<String, ?> options) {
-    var pair =
-        old.startsWith(SERVED)
-            ? old.substring(SERVED.length())
-            : old.substring(0, old.length() - suffix.length());
+  private static String cut(String name, String prefix, String suffix) {
+    return name.substring(prefix.length(), name.length() - suffix.length());
+  }
+
+  /** Puts a new node below the format node of a pair in place of the one that is there. */
+  private void swap(String old, String pair, String prefix, Map<String, ?> options) {
     var node = new HashMap<String, Object>(options);
     node.put("node-name", prefix + pair);
     node.put("read-only", true);

@@ -6,7 +6,6 @@ import dev.platter.node.durable.Cancellation;
 import dev.platter.plan.StateLayout;
 import java.io.BufferedInputStream;
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -173,12 +172,9 @@ public final class ImageClient implements Images {
     try {
       channel.connect(UnixDomainSocketAddress.of(layout.daemonSocket()));
       return channel;
-    } catch (ConnectException e) {
-      channel.close();
-      return null;
     } catch (SocketException e) {
       channel.close();
-      return null; // there is no socket
+      return null; // nobody listens, or there is no socket
     } catch (IOException e) {
       channel.close();
       throw e;

@@ -21,9 +21,9 @@ import java.util.function.Consumer;
  * Owns the images of a machine: serves their bases by NBD while they are incomplete, completes them
  * when the guests are not busy booting, and takes commands.
  *
- * <p>Every image is an export, under its digest, from before the socket is there: QEMU connects
- * again by itself after the daemon was killed, and must find what it had. Those that are sealed
- * meanwhile are served from their files.
+ * <p>Every image is an export, under its digest: QEMU connects again by itself after the daemon was
+ * killed, and must find what it had. Those that are sealed are served from their files, before the
+ * socket is there; the others as soon as they are open again, and QEMU asks until then.
  */
 public final class ImageDaemon implements AutoCloseable {
   /**

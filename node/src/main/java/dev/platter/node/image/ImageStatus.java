@@ -2,6 +2,7 @@ package dev.platter.node.image;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.platter.block.FileDevice;
+import dev.platter.block.base.BlockCounts;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -51,6 +52,24 @@ public record ImageStatus(
       out.add(of(layout, image));
     }
     return out;
+  }
+
+  /** What the blocks of each cell are. */
+  static String map(List<BlockCounts> cells) {
+    var text = new StringBuilder();
+    cells.forEach(cell -> text.append(letter(cell)));
+    return text.toString();
+  }
+
+  /** What most of a cell's blocks are; a cell with anything missing is missing until it is not. */
+  private static char letter(BlockCounts cell) {
+    if (cell.missing() > 0 && cell.missing() >= cell.fetched() + cell.copied()) {
+      return '.';
+    }
+    if (cell.fetched() >= cell.copied() && cell.fetched() > 0) {
+      return 'f';
+    }
+    return cell.copied() > 0 ? 'd' : 'z';
   }
 
   /** Where the file has data; who it came from is not remembered. */

@@ -196,7 +196,7 @@ final class ImageStore implements AutoCloseable {
   }
 
   /**
-   * Removes images that no VM's plan names and {@code keep} does not want. An image disappears by
+   * Removes images that no VM's plan names and that {@code remove} lets go. An image disappears by
    * one rename. A plan is published before its image is looked for: so a start that still saw the
    * image is seen by the second look at the plans, and the image comes back.
    */

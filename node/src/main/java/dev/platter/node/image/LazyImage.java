@@ -3,13 +3,13 @@ package dev.platter.node.image;
 import dev.platter.block.BlockDevice;
 import dev.platter.block.base.Base;
 import dev.platter.block.base.BaseFiles;
-import dev.platter.block.base.BlockCounts;
 import dev.platter.block.base.Hydrator;
 import dev.platter.image.BadImageException;
 import dev.platter.image.BootTrace;
 import dev.platter.image.Digest;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.registry.RegistryClient;
 import java.io.IOException;
@@ -88,14 +88,6 @@ final class LazyImage implements AutoCloseable {
 
   BlockDevice device() {
     return disk.base();
-  }
-
-  Base base() {
-    return disk.base();
-  }
-
-  ImageRecord record() {
-    return record;
   }
 
   /** Is told when the image is sealed or put in quarantine, also if that has happened. */
@@ -256,7 +248,7 @@ final class LazyImage implements AutoCloseable {
         progress.bytes("pull", present(), record.virtualSize());
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw dev.platter.node.durable.Cancellation.cancelled();
+        throw Cancellation.cancelled();
       } catch (ExecutionException e) {
         throw failed(e.getCause());
       }
@@ -293,30 +285,16 @@ final class LazyImage implements AutoCloseable {
                 record.fetched() + status.bytesFetched(),
                 record.deduplicated() + status.bytesDeduplicated())
             : record;
-    return new ImageStatus(live, present(), error(status.lastError()), map(), traced);
+    return new ImageStatus(
+        live,
+        present(),
+        error(status.lastError()),
+        ImageStatus.map(disk.base().blockMap(ImageStatus.CELLS)),
+        traced);
   }
 
   private @Nullable String error(@Nullable String last) {
     return record.why() != null ? record.why() : last != null ? last : trouble;
-  }
-
-  private String map() {
-    var text = new StringBuilder();
-    for (BlockCounts cell : disk.base().blockMap(ImageStatus.CELLS)) {
-      text.append(letter(cell));
-    }
-    return text.toString();
-  }
-
-  /** What most of a cell's blocks are; a cell with anything missing is missing until it is not. */
-  private static char letter(BlockCounts cell) {
-    if (cell.missing() > 0 && cell.missing() >= cell.fetched() + cell.copied()) {
-      return '.';
-    }
-    if (cell.fetched() >= cell.copied() && cell.fetched() > 0) {
-      return 'f';
-    }
-    return cell.copied() > 0 ? 'd' : 'z';
   }
 
   /** Stops where it is; the next to open the image goes on. */

@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.StateLayout;
@@ -55,7 +56,7 @@ public final class LocalImages implements Images {
         image.complete(progress);
       } catch (IOException | RuntimeException e) {
         // Nobody has used it: what is left of a failure is of no use to anybody.
-        dev.platter.node.durable.Cancellation.shield(() -> forget(digest, e));
+        Cancellation.shield(() -> forget(digest, e));
         throw e;
       }
     }

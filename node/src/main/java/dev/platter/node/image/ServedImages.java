@@ -37,17 +37,16 @@ final class ServedImages implements AutoCloseable {
 
   ServedImage serve(String reference, String digest, byte @Nullable [] manifest)
       throws IOException {
-    CompletableFuture<ServedImage> image;
+    var image = new CompletableFuture<ServedImage>();
+    CompletableFuture<ServedImage> there;
     synchronized (this) {
       if (closed) {
         throw new IOException("the daemon is ending");
       }
-      image = images.get(digest);
-      if (image != null) {
-        return await(image);
-      }
-      image = new CompletableFuture<>();
-      images.put(digest, image);
+      there = images.putIfAbsent(digest, image);
+    }
+    if (there != null) {
+      return await(there);
     }
     try {
       var opened = store.open(reference, digest, manifest);

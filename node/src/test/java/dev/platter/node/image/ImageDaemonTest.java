@@ -17,9 +17,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -231,6 +236,25 @@ class ImageDaemonTest {
       assertThat(System.nanoTime()).isLessThan(end);
       Thread.sleep(20);
     }
+  }
+
+  @Test
+  void everybodyWhoAsksForTheSameBadImageIsTold() throws Exception {
+    start(0);
+    var qcow2 = work.resolve("backed.qcow2");
+    Shell.run("qemu-img", "create", "-q", "-f", "qcow2", "-b", disk("d.raw"), "-F", "raw", qcow2);
+    new OciLayoutWriter(work.resolve("layout"))
+        .add("backed", Platform.LINUX_AMD64, "disk.qcow2", qcow2);
+    var reference = work.resolve("layout") + ":backed";
+    try (var threads = Executors.newFixedThreadPool(8)) {
+      Callable<Code> ask =
+          () -> catchThrowableOfType(PlatterException.class, () -> ensure(reference)).code();
+      for (var answer : threads.invokeAll(Collections.nCopies(8, ask), 1, TimeUnit.MINUTES)) {
+        assertThat(answer.state()).isEqualTo(Future.State.SUCCESS);
+        assertThat(answer.resultNow()).isEqualTo(Code.REFUSED);
+      }
+    }
+    assertThat(images.list()).isEmpty();
   }
 
   private void damageTheLayer() throws IOException {
