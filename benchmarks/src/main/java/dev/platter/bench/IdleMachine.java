@@ -33,6 +33,12 @@ final class IdleMachine implements Machine, Hypervisor {
   public void start(String domainXml, List<ServedBase> served) {}
 
   @Override
+  public void defineSecret(UUID uuid, String type, String usage, byte[] value) {}
+
+  @Override
+  public void undefineSecret(UUID uuid) {}
+
+  @Override
   public DomainState state(UUID uuid) {
     return DomainState.GONE;
   }

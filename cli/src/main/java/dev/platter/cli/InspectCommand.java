@@ -104,13 +104,7 @@ final class InspectCommand extends NodeCommand {
       throws IOException {
     var network = link.network();
     if (network != null) {
-      return network.protocol()
-          + "  "
-          + network.host()
-          + ":"
-          + network.port()
-          + "/"
-          + network.name();
+      return network.protocol() + "  " + network;
     }
     var file = Path.of(String.valueOf(link.file()));
     var role = depth > 0 ? "base" : disk.chain().size() > 1 ? "overlay" : disk.source();

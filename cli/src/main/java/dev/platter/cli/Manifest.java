@@ -1,9 +1,9 @@
 package dev.platter.cli;
 
 import dev.platter.dialect.Manifests;
+import dev.platter.dialect.Objects;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.model.Vm;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -12,16 +12,42 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Reads VMs from a file, or from standard input as {@code -}. */
+/** Reads VMs and other objects from a file, or from standard input as {@code -}. */
 final class Manifest {
   private static final int MOST_BYTES = 16 << 20;
 
   private Manifest() {}
 
-  static List<Vm> read(String file) throws IOException {
+  /** A file of VMs with what it and others hold beside them. */
+  static Objects read(String file, List<String> others) throws IOException {
+    var objects = read(file);
+    if (objects.vms().isEmpty()) {
+      throw PlatterException.of(
+          Code.INVALID, "there is no VM in " + file, "Describe one in it; see examples/.");
+    }
+    return objects.with(objects(others));
+  }
+
+  /** Files that hold no VMs. */
+  static Objects objects(List<String> files) throws IOException {
+    var objects = Objects.NONE;
+    for (var file : files) {
+      var more = read(file);
+      if (!more.vms().isEmpty()) {
+        throw PlatterException.of(
+            Code.INVALID,
+            "there is a VM in " + file,
+            "With -f give what VMs refer to, such as Secrets.");
+      }
+      objects = objects.with(more);
+    }
+    return objects;
+  }
+
+  private static Objects read(String file) throws IOException {
     if (file.equals("-")) {
       var bytes = System.in.readNBytes(MOST_BYTES + 1);
-      return Manifests.read("standard input", text(file, bytes));
+      return Manifests.objects("standard input", text(file, bytes));
     }
     var path = Path.of(file);
     try {
@@ -33,7 +59,7 @@ final class Manifest {
         throw PlatterException.of(
             Code.INVALID, file + " is larger than 16 MiB", "A manifest is a few kilobytes.");
       }
-      return Manifests.read(file, text(file, Files.readAllBytes(path)));
+      return Manifests.objects(file, text(file, Files.readAllBytes(path)));
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
           Code.NOT_FOUND,

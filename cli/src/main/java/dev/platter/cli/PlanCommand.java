@@ -3,10 +3,13 @@ package dev.platter.cli;
 import dev.platter.node.Node;
 import dev.platter.plan.PlanJson;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 @Command(
@@ -18,6 +21,12 @@ final class PlanCommand extends NodeCommand {
       description = "YAML file that describes VMs; - reads standard input.")
   @Nullable String file;
 
+  @Option(
+      names = {"-f", "--objects"},
+      paramLabel = "FILE",
+      description = "YAML file of objects that the VMs refer to, such as Secrets; may be repeated.")
+  List<String> objects = new ArrayList<>();
+
   @Mixin OutputOption output = new OutputOption();
 
   @Override
@@ -27,7 +36,7 @@ final class PlanCommand extends NodeCommand {
 
   @Override
   void run(Node node) throws IOException {
-    for (var vm : Manifest.read(String.valueOf(file))) {
+    for (var vm : Manifest.read(String.valueOf(file), objects).vms()) {
       var planned = node.plan(vm);
       var seed = planned.seed();
       if (!output.table()) {

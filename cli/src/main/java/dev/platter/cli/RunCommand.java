@@ -26,6 +26,12 @@ final class RunCommand extends NodeCommand {
   List<String> publish = new ArrayList<>();
 
   @Option(
+      names = {"-f", "--objects"},
+      paramLabel = "FILE",
+      description = "YAML file of objects that the VMs refer to, such as Secrets; may be repeated.")
+  List<String> objects = new ArrayList<>();
+
+  @Option(
       names = {"-a", "--attach"},
       description = "Connect to the console after the start; ctrl-] leaves it.")
   boolean attach;
@@ -33,7 +39,8 @@ final class RunCommand extends NodeCommand {
   @Override
   void run(Node node) throws Exception {
     var started = System.nanoTime();
-    var vms = Manifest.read(String.valueOf(file));
+    var given = Manifest.read(String.valueOf(file), objects);
+    var vms = given.vms();
     if (vms.size() > 1 && !publish.isEmpty()) {
       throw PlatterException.of(
           Code.INVALID,
@@ -43,7 +50,7 @@ final class RunCommand extends NodeCommand {
     for (var vm : vms) {
       var ports = new ArrayList<>(vm.publish());
       publish.forEach(text -> ports.add(PortForward.parse(text)));
-      var status = node.run(vm.withPublish(ports));
+      var status = node.run(vm.withPublish(ports), given.secrets());
       out()
           .printf(
               Locale.ROOT,

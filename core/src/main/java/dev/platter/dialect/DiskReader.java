@@ -7,6 +7,7 @@ import dev.platter.model.Copy;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
 import dev.platter.model.Driver;
+import dev.platter.model.HttpSource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.Rules;
 import dev.platter.model.Source;
@@ -44,9 +45,9 @@ final class DiskReader {
    * Null, with the reasons reported, if it is not a disk. {@code free} finds a target for a disk
    * that names none.
    */
-  static @Nullable Disk read(Fields fields, Targets free) {
+  static @Nullable Disk read(Fields fields, Targets free, String namespace) {
     var before = fields.problemCount();
-    var source = source(fields);
+    var source = source(fields, namespace);
     var target = target(fields, free);
     var access = fields.word("access-mode", ACCESS);
     var copy = copy(fields, source);
@@ -58,7 +59,8 @@ final class DiskReader {
     if (source == null || target == null || copy == null || fields.problemCount() > before) {
       return null;
     }
-    var fallback = copy.mode() == CopyMode.NONE ? Access.WRITE_EXCLUSIVE : Access.READ_SHARED;
+    var written = copy.mode() == CopyMode.NONE && !(source instanceof HttpSource);
+    var fallback = written ? Access.WRITE_EXCLUSIVE : Access.READ_SHARED;
     var disk =
         new Disk(
             name == null ? target.device() : name,
@@ -73,14 +75,14 @@ final class DiskReader {
     return fields.problemCount() > before ? null : disk;
   }
 
-  private static @Nullable Source source(Fields fields) {
+  private static @Nullable Source source(Fields fields, String namespace) {
     var type = fields.text("type");
     var source = fields.requiredFields("source");
     if (source == null) {
       return null;
     }
     if (type == null) {
-      return SourceReader.read(source);
+      return SourceReader.read(source, namespace);
     }
     if (!TYPES.contains(type)) {
       fields.problem("type", "unknown disk type '" + type + "'" + Suggestion.among(type, TYPES));

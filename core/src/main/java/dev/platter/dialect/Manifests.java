@@ -1,9 +1,10 @@
 package dev.platter.dialect;
 
+import dev.platter.model.SecretData;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
-import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
 import org.snakeyaml.engine.v2.nodes.SequenceNode;
@@ -13,28 +14,38 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
  * wrong with it.
  */
 public final class Manifests {
+  private static final String KINDS = "VM, VirtualMachine and Secret";
+
   private Manifests() {}
+
+  /** The VMs of a file that holds nothing else of interest. */
+  public static List<Vm> read(String file, String text) {
+    var vms = objects(file, text).vms();
+    if (vms.isEmpty()) {
+      var problems = new Problems(file);
+      problems.add(1, "", "there is no VM in it (see examples/)");
+      throw problems.toException();
+    }
+    return vms;
+  }
 
   /**
    * @param file the file's name, for messages and for the name of a VM that gives none
    * @throws dev.platter.model.PlatterException with every problem of the file
    */
-  public static List<Vm> read(String file, String text) {
+  public static Objects objects(String file, String text) {
     var problems = new Problems(file);
     var documents = YamlDocuments.parse(text, problems);
-    var vms = new ArrayList<Vm>();
+    var objects = Objects.NONE;
     for (var i = 0; i < documents.size(); i++) {
       var name = Names.fromFile(file) + (documents.size() > 1 ? "-" + (i + 1) : "");
-      var vm = document(documents.get(i), new VmObjects(name, problems), problems);
-      if (vm != null) {
-        vms.add(vm);
-      }
+      objects = objects.with(document(documents.get(i), new VmObjects(name, problems), problems));
     }
     if (documents.isEmpty()) {
       problems.add(1, "", "the file is empty; describe a VM in it (see examples/)");
     }
     problems.throwIfAny();
-    return vms;
+    return objects;
   }
 
   /**
@@ -49,7 +60,7 @@ public final class Manifests {
       throw problems.toException();
     }
     var fields = Fields.of(documents.getFirst(), "", problems);
-    var source = fields == null ? null : SourceReader.read(fields);
+    var source = fields == null ? null : SourceReader.read(fields, null);
     problems.throwIfAny();
     if (source == null) {
       throw problems.toException();
@@ -57,34 +68,48 @@ public final class Manifests {
     return source;
   }
 
-  private static @org.jspecify.annotations.Nullable Vm document(
-      Node node, VmObjects objects, Problems problems) {
+  private static Objects document(Node node, VmObjects vms, Problems problems) {
     if (node instanceof SequenceNode list) {
-      return objects.fragment(list.getValue(), "disks");
+      return of(vms.fragment(list.getValue(), "disks"));
     }
     var fields = Fields.of(node, "", problems);
     if (fields == null) {
-      return null;
+      return Objects.NONE;
     }
     if (!fields.has("kind") && fields.has("disks") && node instanceof MappingNode) {
-      var vm = objects.fragment(fields.items("disks"), "disks");
+      var vm = vms.fragment(fields.items("disks"), "disks");
       fields.done();
-      return vm;
+      return of(vm);
     }
     var kind = fields.requiredText("kind", "VirtualMachine");
     if (kind == null) {
-      return null;
+      return Objects.NONE;
     }
-    if (!kind.equals("VM") && !kind.equals("VirtualMachine")) {
-      fields.problem(
-          "kind", "'" + kind + "' is not a kind that Platter runs; it runs VM and VirtualMachine");
-      return null;
-    }
+    return switch (kind) {
+      case "VM", "VirtualMachine" -> {
+        version(fields, "platter.dev/v1alpha1");
+        yield of(vms.object(fields));
+      }
+      case "Secret" -> {
+        version(fields, "v1");
+        yield new Objects(List.of(), SecretObjects.read(fields));
+      }
+      default -> {
+        fields.problem(
+            "kind", "'" + kind + "' is not a kind that Platter reads; it reads " + KINDS);
+        yield Objects.NONE;
+      }
+    };
+  }
+
+  private static void version(Fields fields, String expected) {
     var version = fields.text("apiVersion");
-    if (version != null && !version.equals("platter.dev/v1alpha1")) {
-      fields.problem(
-          "apiVersion", "expected platter.dev/v1alpha1 or none, found '" + version + "'");
+    if (version != null && !version.equals(expected)) {
+      fields.problem("apiVersion", "expected " + expected + " or none, found '" + version + "'");
     }
-    return objects.object(fields);
+  }
+
+  private static Objects of(@Nullable Vm vm) {
+    return vm == null ? Objects.NONE : new Objects(List.of(vm), SecretData.NONE);
   }
 }

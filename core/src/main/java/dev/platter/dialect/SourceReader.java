@@ -6,7 +6,6 @@ import dev.platter.model.ContainerSource;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.FileSource;
 import dev.platter.model.ImageSource;
-import dev.platter.model.IscsiSource;
 import dev.platter.model.Source;
 import java.util.List;
 import java.util.Map;
@@ -21,12 +20,28 @@ final class SourceReader {
   private static final Map<String, DiskFormat> FORMATS =
       Map.of("raw", DiskFormat.RAW, "qcow2", DiskFormat.QCOW2);
   private static final List<String> KINDS =
-      List.of("image", "file", "blank", "iscsi", "pvc", "container");
+      List.of(
+          "image",
+          "file",
+          "blank",
+          "iscsi",
+          "rbd",
+          "nbd",
+          "gluster",
+          "http",
+          "https",
+          "pvc",
+          "container");
 
   private SourceReader() {}
 
-  /** A source that says by its field what it is: {@code iscsi:}, {@code pvc:}, {@code file:}, … */
-  static @Nullable Source read(Fields source) {
+  /**
+   * A source that says by its field what it is: {@code iscsi:}, {@code pvc:}, {@code file:}, …
+   *
+   * @param namespace where Secrets are looked for; null where none may be named
+   */
+  static @Nullable Source read(Fields source, @Nullable String namespace) {
+    var network = new NetworkSources(namespace);
     var given = KINDS.stream().filter(source::has).toList();
     if (given.size() != 1) {
       source.problem(
@@ -43,7 +58,11 @@ final class SourceReader {
           case "image" -> image(source);
           case "file" -> file(source);
           case "blank" -> blank(source);
-          case "iscsi" -> iscsi(source);
+          case "iscsi" -> network.iscsi(source);
+          case "rbd" -> network.rbd(source);
+          case "nbd" -> network.nbd(source);
+          case "gluster" -> network.gluster(source);
+          case "http", "https" -> network.http(source, given.getFirst());
           case "pvc" -> claim(source);
           default -> container(source);
         };
@@ -58,33 +77,21 @@ final class SourceReader {
 
   /** {@code file: /path} or {@code file: {path, format}}. */
   private static @Nullable Source file(Fields source) {
+    var example = "/var/lib/disks/data.raw";
     if (!(source.node("file") instanceof MappingNode)) {
-      var path = source.requiredText("file", "/var/lib/disks/data.raw");
-      return path == null ? null : fileAt(source, "file", path, null);
+      var path = Paths.absolute(source, "file", example);
+      return path == null ? null : new FileSource(path, DiskFormat.byName(path));
     }
-    var file = source.fields("file");
+    var file = source.requiredFields("file");
     if (file == null) {
       return null;
     }
-    var path = file.requiredText("path", "/var/lib/disks/data.raw");
+    var path = Paths.absolute(file, "path", example);
     var format = file.word("format", FORMATS);
     file.done();
-    return path == null ? null : fileAt(file, "path", path, format);
-  }
-
-  private static @Nullable Source fileAt(
-      Fields fields, String key, String path, @Nullable DiskFormat format) {
-    if (path.indexOf('\0') >= 0 || path.indexOf('\n') >= 0) {
-      fields.problem(key, "a path has no NUL or line break");
-      return null;
-    }
-    if (!path.startsWith("/")) {
-      fields.problem(
-          key,
-          "'" + path + "' is relative, and QEMU starts in another directory; write the whole path");
-      return null;
-    }
-    return new FileSource(path, format == null ? DiskFormat.byName(path) : format);
+    return path == null
+        ? null
+        : new FileSource(path, format == null ? DiskFormat.byName(path) : format);
   }
 
   private static @Nullable Source blank(Fields source) {
@@ -93,44 +100,6 @@ final class SourceReader {
       blank.done();
     }
     return new BlankSource();
-  }
-
-  private static @Nullable Source iscsi(Fields source) {
-    var iscsi = source.requiredFields("iscsi");
-    if (iscsi == null) {
-      source.ignore("lun");
-      return null;
-    }
-    String host;
-    Integer port = null;
-    if (iscsi.node("host") instanceof MappingNode) {
-      var address = iscsi.requiredFields("host");
-      host = address == null ? null : address.requiredText("name", "iscsi.example");
-      if (address != null) {
-        port = address.integer("port", 1, 65535);
-        address.done();
-      }
-    } else {
-      host = iscsi.requiredText("host", "{name: iscsi.example, port: 3260}");
-      port = iscsi.integer("port", 1, 65535);
-    }
-    var portal = iscsi.requiredText("portal", "iqn.2017-01.com.example:target");
-    if (portal != null && !portal.matches("(iqn|eui|naa)\\.[A-Za-z0-9.:_-]{1,219}")) {
-      iscsi.problem(
-          "portal", "'" + portal + "' is not an iSCSI name; it starts with iqn., eui. or naa.");
-      portal = null;
-    }
-    var lun = iscsi.has("lun") ? iscsi.integer("lun", 0, 16383) : source.integer("lun", 0, 16383);
-    if (iscsi.has("lun") && source.has("lun")) {
-      source.problem("lun", "is given both inside and beside iscsi; remove one");
-    }
-    source.ignore("lun");
-    iscsi.done();
-    if (host == null || portal == null) {
-      return null;
-    }
-    return new IscsiSource(
-        host, port == null ? IscsiSource.DEFAULT_PORT : port, portal, lun == null ? 0 : lun);
   }
 
   private static @Nullable Source claim(Fields source) {

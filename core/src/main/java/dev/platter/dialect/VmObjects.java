@@ -23,6 +23,7 @@ import org.snakeyaml.engine.v2.nodes.ScalarNode;
  * stands.
  */
 final class VmObjects {
+  static final String DEFAULT_NAMESPACE = "default";
   private static final ByteSize DEFAULT_MEMORY = ByteSize.mebibytes(512);
   private static final Map<String, CloudInit.Type> SEEDS =
       Map.of("nocloud", CloudInit.Type.NOCLOUD, "configdrive", CloudInit.Type.CONFIGDRIVE);
@@ -49,7 +50,7 @@ final class VmObjects {
     }
     if (metadata != null
         && name != null
-        && Names.tooLong(namespace == null ? "default" : namespace, name)) {
+        && Names.tooLong(namespace == null ? DEFAULT_NAMESPACE : namespace, name)) {
       metadata.problem(
           "name",
           "namespace and name have more than " + Names.MOST_TOGETHER + " characters together");
@@ -89,7 +90,8 @@ final class VmObjects {
         disks(
             devices.node("disks") == null ? List.of() : devices.items("disks"),
             devices.path("disks"),
-            cloudInit != null);
+            cloudInit != null,
+            namespace == null ? DEFAULT_NAMESPACE : namespace);
     if (disks.isEmpty() && problems.count() == 0) {
       devices.problem("a VM needs at least one disk in 'disks'");
     }
@@ -105,7 +107,15 @@ final class VmObjects {
 
   /** A list of disks on its own. */
   @Nullable Vm fragment(List<Node> items, String path) {
-    return vm(null, null, null, null, null, disks(items, path, false), null, List.of());
+    return vm(
+        null,
+        null,
+        null,
+        null,
+        null,
+        disks(items, path, false, DEFAULT_NAMESPACE),
+        null,
+        List.of());
   }
 
   private @Nullable Vm vm(
@@ -120,7 +130,7 @@ final class VmObjects {
     if (problems.count() > 0) {
       return null;
     }
-    var space = namespace == null ? "default" : namespace;
+    var space = namespace == null ? DEFAULT_NAMESPACE : namespace;
     var called = name == null ? defaultName : name;
     return new Vm(
         space,
@@ -150,14 +160,14 @@ final class VmObjects {
     return UUID.fromString(text);
   }
 
-  private List<Disk> disks(List<Node> items, String path, boolean withSeed) {
+  private List<Disk> disks(List<Node> items, String path, boolean withSeed, String namespace) {
     var targets = new Targets();
     items.forEach(item -> targets.reserve(device(item)));
     var lines = new LinkedHashMap<Disk, Fields>();
     var disks = new ArrayList<Disk>();
     for (var i = 0; i < items.size(); i++) {
       var fields = Fields.of(items.get(i), path + "[" + i + "]", problems);
-      var disk = fields == null ? null : DiskReader.read(fields, targets);
+      var disk = fields == null ? null : DiskReader.read(fields, targets, namespace);
       if (fields != null && disk != null) {
         disks.add(disk);
         lines.put(disk, fields);

@@ -1,12 +1,15 @@
 package dev.platter.model;
 
+import org.jspecify.annotations.Nullable;
+
 /**
- * @param host name or address of the target's portal
- * @param port TCP port, 3260 unless given
+ * @param host the server that serves the target
  * @param portal the target's iSCSI name (the VM objects call it so)
  * @param lun logical unit number
+ * @param login for CHAP
  */
-public record IscsiSource(String host, int port, String portal, int lun) implements Source {
+public record IscsiSource(Endpoint host, String portal, int lun, @Nullable Credentials login)
+    implements Source {
   public static final int DEFAULT_PORT = 3260;
 
   @Override

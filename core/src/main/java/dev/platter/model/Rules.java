@@ -96,7 +96,20 @@ public final class Rules {
                   "access-mode", "only raw disks can be write-shared; this file is qcow2"));
         }
       }
-      case IscsiSource _, ClaimSource _, ContainerSource _ -> {}
+      case HttpSource _ -> {
+        if (mode == CopyMode.NONE && disk.access() != Access.READ_SHARED) {
+          found.add(
+              new Violation(
+                  "access-mode",
+                  "a web server's file can only be read; use read-shared or a copy mode"));
+        }
+      }
+      case IscsiSource _,
+          RbdSource _,
+          NbdSource _,
+          GlusterSource _,
+          ClaimSource _,
+          ContainerSource _ -> {}
     }
   }
 

@@ -2,7 +2,16 @@ package dev.platter.model;
 
 /** Where the bytes of a disk come from. */
 public sealed interface Source
-    permits ImageSource, FileSource, BlankSource, IscsiSource, ClaimSource, ContainerSource {
+    permits ImageSource,
+        FileSource,
+        BlankSource,
+        IscsiSource,
+        RbdSource,
+        NbdSource,
+        GlusterSource,
+        HttpSource,
+        ClaimSource,
+        ContainerSource {
   /** The word that users know this kind of source by. */
   String kind();
 }

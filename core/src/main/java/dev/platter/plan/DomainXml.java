@@ -176,6 +176,10 @@ final class DomainXml {
     if (!disk.readOnly()) {
       Collections.addAll(attributes, "error_policy", "stop", "discard", "unmap");
     }
+    // A guest must not see the errors of a server that is away: it waits until it is back.
+    if (disk.chain().getLast().network() != null) {
+      Collections.addAll(attributes, "rerror_policy", "stop");
+    }
     if (disk.copyOnRead()) {
       Collections.addAll(attributes, "copy_on_read", "on");
     }
@@ -188,13 +192,37 @@ final class DomainXml {
       xml.empty("source", "file", String.valueOf(link.file()));
       return;
     }
-    xml.open(
-        "source",
-        () -> xml.empty("host", "name", network.host(), "port", Integer.toString(network.port())),
-        "protocol",
-        network.protocol(),
-        "name",
-        network.name());
+    var attributes = new ArrayList<String>(List.of("protocol", network.protocol()));
+    if (!network.name().isEmpty()) {
+      Collections.addAll(attributes, "name", network.name());
+    }
+    if (network.tls()) {
+      Collections.addAll(attributes, "tls", "yes");
+    }
+    xml.open("source", () -> server(network), attributes.toArray(String[]::new));
+  }
+
+  private void server(NetworkDisk network) {
+    if (network.socket() != null) {
+      xml.empty("host", "transport", "unix", "socket", network.socket());
+    }
+    for (var host : network.hosts()) {
+      xml.empty("host", "name", host.host(), "port", Integer.toString(host.port()));
+    }
+    var login = network.login();
+    if (login != null) {
+      xml.open(
+          "auth",
+          () ->
+              xml.empty(
+                  "secret",
+                  "type",
+                  NetworkDisk.Login.type(network.protocol()),
+                  "uuid",
+                  login.secret().toString()),
+          "username",
+          login.user());
+    }
   }
 
   /**

@@ -35,16 +35,18 @@ public record PlannedDisk(
    * @param format stated to QEMU, which never guesses
    */
   @JsonInclude(JsonInclude.Include.NON_NULL)
-  public record Link(@Nullable String file, @Nullable Network network, DiskFormat format) {
+  public record Link(@Nullable String file, @Nullable NetworkDisk network, DiskFormat format) {
     static Link ofFile(String file, DiskFormat format) {
       return new Link(file, null, format);
     }
 
-    static Link ofNetwork(Network network) {
+    static Link ofNetwork(NetworkDisk network) {
       return new Link(null, network, DiskFormat.RAW);
     }
-  }
 
-  /** A disk behind one of QEMU's network drivers. */
-  public record Network(String protocol, String name, String host, int port) {}
+    @Override
+    public String toString() {
+      return network == null ? String.valueOf(file) : network.toString();
+    }
+  }
 }

@@ -8,14 +8,20 @@ import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.FileSource;
+import dev.platter.model.GlusterSource;
+import dev.platter.model.HttpSource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.IscsiSource;
+import dev.platter.model.NbdSource;
 import dev.platter.model.PlatterException;
+import dev.platter.model.RbdSource;
+import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import dev.platter.plan.PlannedDisk.Link;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,7 +79,11 @@ public final class Planner {
           case ImageSource image -> image(disk, image);
           case FileSource file -> file(disk, file);
           case BlankSource _ -> blank(disk);
-          case IscsiSource iscsi -> iscsi(disk, iscsi);
+          case IscsiSource iscsi -> network(disk, NetworkDisk.of(iscsi, secret(disk)));
+          case RbdSource rbd -> network(disk, NetworkDisk.of(rbd, secret(disk)));
+          case NbdSource nbd -> network(disk, NetworkDisk.of(nbd));
+          case GlusterSource gluster -> network(disk, NetworkDisk.of(gluster));
+          case HttpSource http -> network(disk, NetworkDisk.of(http));
           case ClaimSource claim ->
               throw unsupported(disk, "claims (" + claim.claim() + ") outside a cluster");
           case ContainerSource container ->
@@ -110,7 +120,7 @@ public final class Planner {
    * long. The file is checked as late as can be, right before QEMU opens it.
    */
   private List<Link> file(Disk disk, FileSource file) {
-    var source = "file:" + file.path();
+    var source = new SourceName("file:" + file.path(), List.of());
     var link = Link.ofFile(file.path(), file.format());
     if (disk.copy().mode() == CopyMode.CLONE) {
       return local(disk, link, source);
@@ -120,20 +130,19 @@ public final class Planner {
     return local(disk, link, null);
   }
 
-  /** A local source: used as it is, under an overlay, or copied. */
-  private List<Link> local(Disk disk, Link source, @Nullable String lease) {
-    var from = String.valueOf(source.file());
+  /** Used as it is, under an overlay, or copied. */
+  private List<Link> local(Disk disk, Link source, @Nullable SourceName lease) {
     var size = disk.size() == null ? null : disk.size().bytes();
     return switch (disk.copy().mode()) {
       case NONE -> List.of(source);
       case COPY_ON_WRITE, COPY_ON_READ -> {
         var overlay = poolFile(disk, "qcow2");
-        steps.add(new Step.CreateOverlay(overlay, from, source.format(), size, life(disk)));
+        steps.add(new Step.CreateOverlay(overlay, source, size, life(disk)));
         yield List.of(Link.ofFile(overlay, DiskFormat.QCOW2), source);
       }
       case CLONE -> {
         var clone = poolFile(disk, "raw");
-        steps.add(new Step.CloneDisk(clone, from, source.format(), lease, size, life(disk)));
+        steps.add(new Step.CloneDisk(clone, source, lease, size, life(disk)));
         yield List.of(Link.ofFile(clone, DiskFormat.RAW));
       }
     };
@@ -149,18 +158,27 @@ public final class Planner {
     return List.of(Link.ofFile(path, DiskFormat.RAW));
   }
 
-  private List<Link> iscsi(Disk disk, IscsiSource iscsi) {
-    if (disk.copy().mode() != CopyMode.NONE) {
-      throw unsupported(disk, "copy mode " + disk.copy().mode().word() + " over iscsi");
+  /** The password goes to libvirt only where QEMU itself logs in. */
+  private List<Link> network(Disk disk, NetworkDisk network) {
+    var link = Link.ofNetwork(network);
+    if (disk.copy().mode() == CopyMode.CLONE) {
+      return local(disk, link, network.sourceName());
     }
-    var name = iscsi.portal() + "/" + iscsi.lun();
-    steps.add(
-        new Step.TakeLease(
-            "iscsi:" + iscsi.host() + ":" + iscsi.port() + "/" + name,
-            disk.access(),
-            Step.Life.RUN));
-    return List.of(
-        Link.ofNetwork(new PlannedDisk.Network("iscsi", name, iscsi.host(), iscsi.port())));
+    steps.add(new Step.TakeLease(network.sourceName(), disk.access(), life(disk)));
+    var login = network.login();
+    if (login != null) {
+      steps.add(
+          new Step.DefineSecret(
+              login.secret(),
+              NetworkDisk.Login.type(network.protocol()),
+              DomainXml.domainName(vm) + "/" + disk.name(),
+              login.from()));
+    }
+    return local(disk, link, null);
+  }
+
+  private UUID secret(Disk disk) {
+    return Uuids.version5(vm.uuid(), "secret of disk " + disk.name());
   }
 
   private PlannedDisk seedDisk(String path) {
@@ -195,6 +213,6 @@ public final class Planner {
     return PlatterException.of(
         PlatterException.Code.UNSUPPORTED,
         "disk " + disk.name() + ": this version of Platter does not support " + what,
-        "Use an image, a file, a blank disk or an iSCSI disk in place.");
+        "Use an image, a file, a blank disk or a network disk.");
   }
 }

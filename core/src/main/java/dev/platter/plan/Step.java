@@ -5,6 +5,8 @@ import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import dev.platter.model.Access;
 import dev.platter.model.DiskFormat;
+import dev.platter.model.SecretRef;
+import dev.platter.plan.PlannedDisk.Link;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +20,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.EnsureImage.class),
   @JsonSubTypes.Type(Step.TakeLease.class),
   @JsonSubTypes.Type(Step.CheckFile.class),
+  @JsonSubTypes.Type(Step.DefineSecret.class),
   @JsonSubTypes.Type(Step.CreateOverlay.class),
   @JsonSubTypes.Type(Step.CloneDisk.class),
   @JsonSubTypes.Type(Step.CreateBlank.class),
@@ -65,7 +68,7 @@ public sealed interface Step {
   }
 
   /** The right to use a source in an access mode, for as long as a disk depends on it. */
-  record TakeLease(String source, Access access, Life life) implements Step {
+  record TakeLease(SourceName source, Access access, Life life) implements Step {
     @Override
     public String summary() {
       return "take " + access.word() + " lease on " + source;
@@ -91,9 +94,7 @@ public sealed interface Step {
   /**
    * Writes a qcow2 overlay. {@code size} is null where the overlay is as large as what it lies on.
    */
-  record CreateOverlay(
-      String path, String backing, DiskFormat backingFormat, @Nullable Long size, Life life)
-      implements Step {
+  record CreateOverlay(String path, Link backing, @Nullable Long size, Life life) implements Step {
     @Override
     public String summary() {
       return "create overlay "
@@ -105,16 +106,11 @@ public sealed interface Step {
   }
 
   /**
-   * /** Copies all bytes into a raw file of our own. The source is leased, as {@code lease} names
-   * it, while it is copied and no longer; an image needs no lease.
+   * Copies all bytes into a raw file of our own. The source is leased, as {@code lease} names it,
+   * while it is copied and no longer; an image needs no lease.
    */
   record CloneDisk(
-      String path,
-      String from,
-      DiskFormat format,
-      @Nullable String lease,
-      @Nullable Long size,
-      Life life)
+      String path, Link from, @Nullable SourceName lease, @Nullable Long size, Life life)
       implements Step {
     @Override
     public String summary() {
@@ -142,6 +138,24 @@ public sealed interface Step {
     @Override
     public String summary() {
       return "write cloud-init seed " + path + " labelled " + label;
+    }
+  }
+
+  /**
+   * Gives libvirt a password, for QEMU to log in with. libvirt keeps it in memory and shows it to
+   * nobody.
+   *
+   * @param type what libvirt calls this kind of secret
+   */
+  record DefineSecret(UUID uuid, String type, String usage, SecretRef from) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "give libvirt the " + type + " secret in " + from;
     }
   }
 

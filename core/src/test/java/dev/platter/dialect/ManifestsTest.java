@@ -7,6 +7,7 @@ import dev.platter.model.Access;
 import dev.platter.model.Bus;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
+import dev.platter.model.Endpoint;
 import dev.platter.model.FileSource;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.PlatterException;
@@ -134,7 +135,8 @@ class ManifestsTest {
         "- source: {iscsi: {host: {name: h, port: "
             + port
             + "}, portal: 'iqn.2017-01.a:b'}, lun: 2}";
-    assertThat(disk(yaml).source()).isEqualTo(new IscsiSource("h", 3260, "iqn.2017-01.a:b", 2));
+    assertThat(disk(yaml).source())
+        .isEqualTo(new IscsiSource(new Endpoint("h", 3260), "iqn.2017-01.a:b", 2, null));
   }
 
   @Test

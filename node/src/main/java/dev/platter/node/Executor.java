@@ -2,12 +2,12 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
-import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -19,7 +19,6 @@ import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Runs plans forwards and backwards.
@@ -47,7 +46,7 @@ final class Executor {
   }
 
   /** Makes the VM and starts it. If a step fails nothing is left of it. */
-  void create(Planned planned) throws IOException {
+  void create(Planned planned, SecretData secrets) throws IOException {
     var plan = planned.plan();
     try (var _ = lock(plan.key())) {
       recover(plan.key());
@@ -62,12 +61,12 @@ final class Executor {
                 + "'.");
       }
       refuseForeign(plan, plan.steps());
-      up(VmRecord.create(layout, planned), planned.seed());
+      up(VmRecord.create(layout, planned), new Given(planned.seed(), secrets));
     }
   }
 
   /** Starts a stopped VM from its stored plan, if {@code check} lets it. */
-  void start(VmKey key, Check check) throws IOException {
+  void start(VmKey key, SecretData secrets, Check check) throws IOException {
     try (var _ = lock(key)) {
       recover(key);
       var record = find(key);
@@ -87,7 +86,7 @@ final class Executor {
               .filter(i -> !done.contains(i))
               .mapToObj(steps::get)
               .toList());
-      up(record, null);
+      up(record, new Given(null, secrets));
     }
   }
 
@@ -182,7 +181,7 @@ final class Executor {
     return Journal.read(layout.journal(record.directory()));
   }
 
-  private void up(VmRecord record, @Nullable Seed seed) throws IOException {
+  private void up(VmRecord record, Given given) throws IOException {
     var steps = record.plan().steps();
     try (var journal = Journal.open(layout.journal(record.directory()))) {
       var before = state(record);
@@ -193,7 +192,7 @@ final class Executor {
           if (!before.done().contains(i)) {
             Cancellation.check();
             progress.before(steps.get(i));
-            runner.run(record, steps.get(i), seed);
+            runner.run(record, steps.get(i), given);
             unrecorded.add(i);
             journal.done(i);
             unrecorded.clear();

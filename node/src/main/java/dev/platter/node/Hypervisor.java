@@ -18,6 +18,17 @@ public interface Hypervisor {
    */
   void start(String domainXml, List<ServedBase> served);
 
+  /**
+   * Keeps a secret in libvirt's memory, where only QEMU gets it.
+   *
+   * @param type {@code iscsi} or {@code ceph}
+   * @param value the caller's to wipe
+   */
+  void defineSecret(UUID uuid, String type, String usage, byte[] value);
+
+  /** Nothing happens if there is none. */
+  void undefineSecret(UUID uuid);
+
   DomainState state(UUID uuid);
 
   /** Asks the guest to power off; it may not listen. */

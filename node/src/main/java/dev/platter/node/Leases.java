@@ -2,12 +2,16 @@ package dev.platter.node;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.Access;
+import dev.platter.model.Endpoint;
 import dev.platter.model.PlatterException;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
+import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,8 +19,11 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
@@ -40,16 +47,27 @@ final class Leases {
   /**
    * @param vm the VM that uses it
    * @param written the source as the VM's plan writes it
+   * @param addresses where its servers were when the lease was taken
    */
-  record Holder(VmKey vm, String written, Access access) {}
+  record Holder(VmKey vm, SourceName written, Access access, Set<String> addresses) {
+    /** On servers that have no address in common the same name is something else. */
+    boolean meansTheSame(Set<String> others) {
+      return addresses.isEmpty() || !Collections.disjoint(addresses, others);
+    }
+
+    boolean is(VmKey who, SourceName what, Access how) {
+      return vm.equals(who) && written.equals(what) && access == how;
+    }
+  }
 
   Leases(StateLayout layout, Predicate<VmKey> vmExists) {
     this.layout = layout;
     this.vmExists = vmExists;
   }
 
-  void take(VmKey vm, String written, Access access) throws IOException {
-    var source = normalise(written);
+  void take(VmKey vm, SourceName written, Access access) throws IOException {
+    var source = normalise(written.name());
+    var addresses = addresses(written.hosts());
     try (var _ = lock()) {
       var file = file(source);
       var holders = new ArrayList<Holder>();
@@ -58,7 +76,7 @@ final class Leases {
         holders.removeIf(holder -> !vmExists.test(holder.vm()));
       }
       for (var holder : holders) {
-        if (!compatible(holder.access(), access)) {
+        if (holder.meansTheSame(addresses) && !compatible(holder.access(), access)) {
           throw PlatterException.of(
               PlatterException.Code.CONFLICT,
               written
@@ -72,7 +90,7 @@ final class Leases {
                   + " with read-shared.");
         }
       }
-      holders.add(new Holder(vm, written, access));
+      holders.add(new Holder(vm, written, access, addresses));
       Durable.makeDirectories(layout.leases());
       Durable.publish(file, JSON.writeValueAsBytes(new Lease(source, holders)));
     }
@@ -86,8 +104,7 @@ final class Leases {
    * Gives back one use; nothing happens if there is none. Does not look at the source, which may be
    * gone.
    */
-  void release(VmKey vm, String written, Access access) throws IOException {
-    var given = new Holder(vm, written, access);
+  void release(VmKey vm, SourceName written, Access access) throws IOException {
     if (!Files.isDirectory(layout.leases())) {
       return;
     }
@@ -95,9 +112,11 @@ final class Leases {
       for (var file : files()) {
         var lease = read(file);
         var holders = new ArrayList<>(lease.holders());
-        if (!holders.remove(given)) {
+        var given = holders.stream().filter(holder -> holder.is(vm, written, access)).findFirst();
+        if (given.isEmpty()) {
           continue;
         }
+        holders.remove(given.get());
         if (holders.isEmpty()) {
           Durable.delete(file);
         } else {
@@ -143,10 +162,7 @@ final class Leases {
     return JSON.readValue(file.toFile(), Lease.class);
   }
 
-  /**
-   * The same file through a symbolic link or another spelling is the same source; a hard link is
-   * not.
-   */
+  /** The same file by another path, link or hard link is the same source. */
   private static String normalise(String written) throws IOException {
     if (!written.startsWith("file:")) {
       return written;
@@ -155,6 +171,23 @@ final class Leases {
     if (!Files.exists(path)) {
       throw LocalDisks.noSuchFile(path);
     }
-    return "file:" + path.toRealPath();
+    var file = Files.readAttributes(path, "unix:dev,ino");
+    return "file:" + file.get("dev") + ":" + file.get("ino");
+  }
+
+  /** A name that means nothing here now is compared as it is written. */
+  private static Set<String> addresses(List<String> hosts) {
+    var out = new TreeSet<String>();
+    for (var text : hosts) {
+      var host = Endpoint.parse(text, 1);
+      try {
+        for (var address : InetAddress.getAllByName(host.host())) {
+          out.add(new Endpoint(address.getHostAddress(), host.port()).toString());
+        }
+      } catch (UnknownHostException e) {
+        out.add(host.toString());
+      }
+    }
+    return out;
   }
 }

@@ -5,6 +5,7 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.node.libvirt.Domain;
 import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
+import dev.platter.plan.SecretXml;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.Function;
@@ -48,6 +49,28 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
       }
     } catch (LibvirtException e) {
       throw failed("start the VM", e);
+    }
+  }
+
+  @Override
+  public void defineSecret(UUID uuid, String type, String usage, byte[] value) {
+    try (var secret = libvirt().defineSecret(SecretXml.of(uuid, type, usage))) {
+      secret.setValue(value);
+    } catch (LibvirtException e) {
+      throw failed("give libvirt a secret", e);
+    }
+  }
+
+  @Override
+  public void undefineSecret(UUID uuid) {
+    try (var secret = libvirt().secret(uuid).orElse(null)) {
+      if (secret != null) {
+        secret.undefine();
+      }
+    } catch (LibvirtException e) {
+      if (e.code() != LibvirtException.NO_SECRET) {
+        throw failed("take a secret from libvirt", e);
+      }
     }
   }
 

@@ -5,19 +5,14 @@ import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
 import dev.platter.image.raw.RawTarget;
 import dev.platter.image.raw.SparseCopy;
-import dev.platter.image.raw.SparseWriter;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.plan.Step;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import org.jspecify.annotations.Nullable;
 
 /** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
 final class LocalDisks {
@@ -59,40 +54,6 @@ final class LocalDisks {
       throw refused(file, e);
     } catch (NoSuchFileException e) {
       throw noSuchFile(file);
-    }
-  }
-
-  /**
-   * The size of a disk made from a file: the size asked for, if it is not too small, else the
-   * file's.
-   */
-  long sizeOf(Path from, DiskFormat format, @Nullable Long wanted) throws IOException {
-    var least = virtualSize(from, format);
-    if (wanted != null && wanted < least) {
-      throw PlatterException.of(
-          Code.INVALID,
-          "a size of "
-              + wanted
-              + " bytes would cut off the end of "
-              + from
-              + ", which has "
-              + least
-              + " bytes",
-          "Leave the size out, or make it larger.");
-    }
-    return wanted == null ? least : wanted;
-  }
-
-  /** A raw copy of all bytes, grown to the size asked for. */
-  void copy(Step.CloneDisk clone, Path to) throws IOException {
-    var from = Path.of(clone.from());
-    var size = sizeOf(from, clone.format(), clone.size());
-    toRaw(from, clone.format(), to);
-    try (var channel = FileChannel.open(to, StandardOpenOption.WRITE)) {
-      if (channel.size() < size) {
-        SparseWriter.extend(channel, size);
-        channel.force(true);
-      }
     }
   }
 

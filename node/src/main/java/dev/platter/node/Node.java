@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
 import dev.platter.model.Vm;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ImageRecord;
@@ -37,7 +38,14 @@ public final class Node implements AutoCloseable {
     var disks = new LocalDisks(progress);
     this.images = images;
     var runner =
-        new StepRunner(layout, images, new Leases(layout, this::exists), disks, machine, progress);
+        new StepRunner(
+            layout,
+            images,
+            new Leases(layout, this::exists),
+            disks,
+            new Masters(disks, new QemuReader(layout, progress)),
+            machine,
+            progress);
     this.executor = new Executor(layout, runner, progress);
   }
 
@@ -97,12 +105,19 @@ public final class Node implements AutoCloseable {
 
   /** Makes and starts the VM, or starts it again if it is there, stopped, and still the same. */
   public VmStatus run(Vm vm) throws IOException {
+    return run(vm, SecretData.NONE);
+  }
+
+  /**
+   * @param secrets the values of the Secrets that its disks name
+   */
+  public VmStatus run(Vm vm, SecretData secrets) throws IOException {
     var planned = plan(vm);
     var key = planned.plan().key();
     if (exists(key)) {
-      executor.start(key, record -> refuseOther(record, planned));
+      executor.start(key, secrets, record -> refuseOther(record, planned));
     } else {
-      executor.create(planned);
+      executor.create(planned, secrets);
     }
     return status(key);
   }
@@ -131,7 +146,11 @@ public final class Node implements AutoCloseable {
   }
 
   public VmStatus start(VmKey key) throws IOException {
-    executor.start(key, _ -> {});
+    return start(key, SecretData.NONE);
+  }
+
+  public VmStatus start(VmKey key, SecretData secrets) throws IOException {
+    executor.start(key, secrets, _ -> {});
     return status(key);
   }
 

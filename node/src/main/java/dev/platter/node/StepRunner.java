@@ -5,6 +5,7 @@ import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.Images;
@@ -19,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +33,7 @@ final class StepRunner {
   private final Images images;
   private final Leases leases;
   private final LocalDisks disks;
+  private final Masters masters;
   private final Machine machine;
   private final Progress progress;
 
@@ -39,27 +42,30 @@ final class StepRunner {
       Images images,
       Leases leases,
       LocalDisks disks,
+      Masters masters,
       Machine machine,
       Progress progress) {
     this.layout = layout;
     this.images = images;
     this.leases = leases;
     this.disks = disks;
+    this.masters = masters;
     this.machine = machine;
     this.progress = progress;
   }
 
-  void run(VmRecord vm, Step step, @Nullable Seed seed) throws IOException {
+  void run(VmRecord vm, Step step, Given given) throws IOException {
     switch (step) {
       case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
-      case Step.CreateOverlay overlay -> overlay(overlay);
-      case Step.CloneDisk clone -> copy(vm.plan(), clone);
+      case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
+      case Step.CreateOverlay overlay -> overlay(overlay, given.secrets());
+      case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets());
       case Step.CreateBlank blank ->
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
-      case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, seed));
+      case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
       case Step.StartDomain _ -> start(vm);
     }
   }
@@ -69,6 +75,7 @@ final class StepRunner {
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
       case Step.EnsureImage _, Step.CheckFile _ -> {}
       case Step.TakeLease lease -> leases.release(plan.key(), lease.source(), lease.access());
+      case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
       case Step.CloneDisk clone -> {
         Durable.delete(Path.of(clone.path()));
@@ -93,7 +100,7 @@ final class StepRunner {
           case Step.MakeDirectory directory -> exists(directory.path());
           case Step.StartDomain domain ->
               domainExists(plan) ? "libvirt domain " + domain.uuid() : null;
-          case Step.EnsureImage _, Step.TakeLease _, Step.CheckFile _ -> null;
+          case Step.EnsureImage _, Step.TakeLease _, Step.CheckFile _, Step.DefineSecret _ -> null;
         };
     if (exists != null) {
       throw foreign(exists);
@@ -149,26 +156,39 @@ final class StepRunner {
     return out;
   }
 
-  private void overlay(Step.CreateOverlay step) throws IOException {
-    var size = disks.sizeOf(Path.of(step.backing()), step.backingFormat(), step.size());
-    var backing = new Qcow2Overlay.Backing(step.backing(), step.backingFormat().word());
+  private void define(Plan plan, Step.DefineSecret step, SecretData secrets) throws IOException {
+    var value = Secrets.value(step.from(), secrets);
+    try {
+      hypervisor(plan).defineSecret(step.uuid(), step.type(), step.usage(), value);
+    } finally {
+      Arrays.fill(value, (byte) 0);
+    }
+  }
+
+  private void overlay(Step.CreateOverlay step, SecretData secrets) throws IOException {
+    var backing =
+        new Qcow2Overlay.Backing(step.backing().toString(), step.backing().format().word());
+    var size = masters.sizeOf(step.backing(), step.size(), secrets);
     create(step.path(), path -> Qcow2Overlay.create(path, backing, size));
   }
 
-  private void copy(Plan plan, Step.CloneDisk clone) throws IOException {
+  private void copy(Plan plan, Step.CloneDisk clone, SecretData secrets) throws IOException {
     if (clone.lease() == null) {
       for (var image : plan.images().entrySet()) {
-        if (clone.from().equals(layout.base(image.getValue()).toString())) {
+        if (clone.from().toString().equals(layout.base(image.getValue()).toString())) {
           images.complete(image.getKey(), image.getValue(), progress);
         }
       }
-      create(clone.path(), path -> disks.copy(clone, path));
+      create(clone.path(), path -> masters.copy(clone, path, secrets));
       return;
     }
     leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
     try {
-      disks.check(Path.of(clone.from()), clone.format());
-      create(clone.path(), path -> disks.copy(clone, path));
+      var file = clone.from().file();
+      if (file != null) {
+        disks.check(Path.of(file), clone.from().format());
+      }
+      create(clone.path(), path -> masters.copy(clone, path, secrets));
     } finally {
       leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
     }

@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
+import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,11 +26,15 @@ class LeasesTest {
 
   @TempDir Path directory;
   private final Set<VmKey> vms = new HashSet<>(Set.of(A, B));
-  private String source = "";
+  private SourceName source = file("");
 
   @BeforeEach
   void makeFile() throws IOException {
-    source = "file:" + Files.createFile(directory.resolve("disk.raw"));
+    source = file(Files.createFile(directory.resolve("disk.raw")));
+  }
+
+  private static SourceName file(Object path) {
+    return new SourceName("file:" + path, List.of());
   }
 
   private Leases leases() {
@@ -61,11 +67,41 @@ class LeasesTest {
   void theSameFileByAnotherNameIsTheSameSource() throws IOException {
     var link = Files.createSymbolicLink(directory.resolve("link"), Path.of("disk.raw"));
     leases().take(A, source, Access.WRITE_EXCLUSIVE);
-    assertThatThrownBy(() -> leases().take(B, "file:" + link, Access.WRITE_EXCLUSIVE))
+    assertThatThrownBy(() -> leases().take(B, file(link), Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
     assertThatThrownBy(
-            () -> leases().take(B, "file:" + directory + "/./disk.raw", Access.WRITE_EXCLUSIVE))
+            () -> leases().take(B, file(directory + "/./disk.raw"), Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
+    var second = Files.createLink(directory.resolve("second"), directory.resolve("disk.raw"));
+    assertThatThrownBy(() -> leases().take(B, file(second), Access.WRITE_EXCLUSIVE))
+        .hasMessageContaining("default/a");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "127.0.0.1:3260,localhost:3260,false",
+    "127.0.0.1:3260,127.1:3260,false",
+    "[::1]:6789 192.0.2.1:6789,192.0.2.2:6789 [0:0::1]:6789,false",
+    "127.0.0.1:3260,127.0.0.1:3261,true",
+    "192.0.2.1:3260,192.0.2.2:3260,true",
+    "no-such-host.invalid:3260,no-such-host.invalid:3260,false",
+  })
+  void aNetworkDiskIsKnownByItsNameAndByWhereItsServersAre(
+      String one, String other, boolean together) throws IOException {
+    leases().take(A, served(one), Access.WRITE_EXCLUSIVE);
+    if (together) {
+      leases().take(B, served(other), Access.WRITE_EXCLUSIVE);
+      leases().release(B, served(other), Access.WRITE_EXCLUSIVE);
+    } else {
+      assertThatThrownBy(() -> leases().take(B, served(other), Access.WRITE_EXCLUSIVE))
+          .hasMessageContaining("default/a");
+    }
+    leases().release(A, served(one), Access.WRITE_EXCLUSIVE);
+    assertThat(leases().list()).isEmpty();
+  }
+
+  private static SourceName served(String hosts) {
+    return new SourceName("rbd:pool/image", List.of(hosts.split(" ")));
   }
 
   @Test

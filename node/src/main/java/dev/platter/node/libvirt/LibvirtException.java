@@ -7,7 +7,7 @@ package dev.platter.node.libvirt;
 public final class LibvirtException extends RuntimeException {
   static final int NO_DOMAIN = 42;
   static final int NO_STORAGE_POOL = 49;
-  static final int NO_SECRET = 66;
+  public static final int NO_SECRET = 66;
 
   private final int code;
   private final int domain;

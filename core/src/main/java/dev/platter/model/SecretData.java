@@ -1,0 +1,42 @@
+package dev.platter.model;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Secret objects with their values, in memory only. It shows nothing of them: not as text, and not
+ * to JSON.
+ */
+public final class SecretData {
+  public static final SecretData NONE = new SecretData(Map.of());
+
+  private final Map<String, Map<String, byte[]>> secrets;
+
+  /**
+   * @param secrets by {@code NAMESPACE/NAME}, then by key
+   */
+  public SecretData(Map<String, Map<String, byte[]>> secrets) {
+    this.secrets = Map.copyOf(secrets);
+  }
+
+  public boolean has(String name) {
+    return secrets.containsKey(name);
+  }
+
+  public Optional<byte[]> find(String name, String key) {
+    return Optional.ofNullable(secrets.getOrDefault(name, Map.of()).get(key)).map(byte[]::clone);
+  }
+
+  /** Where both have a Secret, that of {@code other}. */
+  public SecretData with(SecretData other) {
+    var all = new HashMap<>(secrets);
+    all.putAll(other.secrets);
+    return new SecretData(all);
+  }
+
+  @Override
+  public String toString() {
+    return secrets.size() + " secrets";
+  }
+}

@@ -1,0 +1,67 @@
+package dev.platter.node;
+
+import dev.platter.image.raw.SparseWriter;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
+import dev.platter.plan.PlannedDisk.Link;
+import dev.platter.plan.Step;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.jspecify.annotations.Nullable;
+
+/** What disks are made from, wherever it is: how large it is, and how it is copied. */
+final class Masters {
+  private final LocalDisks local;
+  private final NetworkReader network;
+
+  Masters(LocalDisks local, NetworkReader network) {
+    this.local = local;
+    this.network = network;
+  }
+
+  /** The size of a disk made from it: the size asked for, if it is not too small, else its own. */
+  long sizeOf(Link master, @Nullable Long wanted, SecretData secrets) throws IOException {
+    var remote = master.network();
+    var least =
+        remote == null
+            ? local.virtualSize(file(master), master.format())
+            : network.size(remote, secrets);
+    if (wanted != null && wanted < least) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "a size of "
+              + wanted
+              + " bytes would cut off the end of "
+              + master
+              + ", which has "
+              + least
+              + " bytes",
+          "Leave the size out, or make it larger.");
+    }
+    return wanted == null ? least : wanted;
+  }
+
+  /** A raw copy of all bytes, grown to the size asked for. */
+  void copy(Step.CloneDisk clone, Path to, SecretData secrets) throws IOException {
+    var size = sizeOf(clone.from(), clone.size(), secrets);
+    var remote = clone.from().network();
+    if (remote == null) {
+      local.toRaw(file(clone.from()), clone.from().format(), to);
+    } else {
+      network.copy(remote, secrets, to);
+    }
+    try (var channel = FileChannel.open(to, StandardOpenOption.WRITE)) {
+      if (channel.size() < size) {
+        SparseWriter.extend(channel, size);
+        channel.force(true);
+      }
+    }
+  }
+
+  private static Path file(Link link) {
+    return Path.of(String.valueOf(link.file()));
+  }
+}

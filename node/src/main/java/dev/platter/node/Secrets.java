@@ -1,0 +1,77 @@
+package dev.platter.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
+import dev.platter.model.SecretRef;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** Finds the values of secrets. Nothing here keeps one, and no error shows one. */
+final class Secrets {
+  private static final int MOST_BYTES = 64 << 10;
+
+  private Secrets() {}
+
+  /** The value, which is the caller's to wipe. */
+  static byte[] value(SecretRef ref, SecretData given) throws IOException {
+    var value =
+        switch (ref.kind()) {
+          case OBJECT -> object(ref, given);
+          case FILE -> file(Path.of(ref.name()));
+        };
+    if (value.length == 0) {
+      throw PlatterException.of(
+          Code.INVALID, "the secret in " + ref + " is empty", "Put the password there.");
+    }
+    return value;
+  }
+
+  private static byte[] object(SecretRef ref, SecretData given) {
+    if (!given.has(ref.name())) {
+      throw PlatterException.of(
+          Code.NOT_FOUND,
+          "there is no Secret " + ref.name(),
+          "Give it with the VM or with -f FILE; Platter stores no secrets, so each start needs it.");
+    }
+    return given
+        .find(ref.name(), ref.key())
+        .orElseThrow(
+            () ->
+                PlatterException.of(
+                    Code.NOT_FOUND,
+                    "the Secret " + ref.name() + " has no key " + ref.key(),
+                    "Name the right key under auth.secret.key."));
+  }
+
+  /** One line break at the end does not belong to the password: editors put it there. */
+  private static byte[] file(Path file) throws IOException {
+    try {
+      if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) && Files.exists(file)) {
+        throw notASecret(file, "not a regular file");
+      }
+      try (var in = Files.newInputStream(file)) {
+        var bytes = in.readNBytes(MOST_BYTES + 1);
+        if (bytes.length > MOST_BYTES) {
+          throw notASecret(file, "larger than 64 KiB");
+        }
+        var end = bytes.length > 0 && bytes[bytes.length - 1] == '\n' ? 1 : 0;
+        var value = Arrays.copyOf(bytes, bytes.length - end);
+        Arrays.fill(bytes, (byte) 0);
+        return value;
+      }
+    } catch (NoSuchFileException e) {
+      throw PlatterException.of(
+          Code.NOT_FOUND, "there is no file " + file, "Check auth.secret.file.", e);
+    }
+  }
+
+  private static PlatterException notASecret(Path file, String why) {
+    return PlatterException.of(
+        Code.INVALID, file + " is " + why, "Name a file that holds the password and nothing else.");
+  }
+}
