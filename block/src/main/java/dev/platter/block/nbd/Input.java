@@ -2,26 +2,33 @@ package dev.platter.block.nbd;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ReadableByteChannel;
 
 /**
- * What a client sends. As much is taken from the socket at once as there is, so that many requests
- * cost one call.
+ * What the other side sends. As much is taken from the socket at once as there is, so that many
+ * messages cost one call.
  */
 final class Input {
   static final int BUFFER = 1 << 16;
 
   private final ReadableByteChannel channel;
-  private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER).limit(0);
+  private final ByteBuffer buffer;
   private Idle idle = () -> {};
 
-  /** What to do before waiting for the client, who may himself be waiting. */
+  /** What to do before waiting for the other side, who may himself be waiting. */
   interface Idle {
     void beforeWaiting() throws IOException;
   }
 
   Input(ReadableByteChannel channel) {
+    this(channel, BUFFER);
+  }
+
+  /** With a buffer of another size, which no message may exceed that is taken as a whole. */
+  Input(ReadableByteChannel channel, int size) {
     this.channel = channel;
+    this.buffer = ByteBuffer.allocateDirect(size).limit(0);
   }
 
   void whenIdle(Idle idle) {
@@ -34,9 +41,9 @@ final class Input {
   }
 
   /**
-   * Waits until {@code n} bytes are in the buffer, at most {@link #BUFFER}.
+   * Waits until {@code n} bytes are in the buffer, at most as many as it holds.
    *
-   * @return false if the client has closed the connection and nothing is left
+   * @return false if the other side has closed the connection and nothing is left
    */
   boolean await(int n) throws IOException {
     if (buffer.remaining() >= n) {
@@ -47,7 +54,7 @@ final class Input {
     while (buffer.position() < n) {
       if (receive(buffer) < 0) {
         if (buffer.position() > 0) {
-          throw new ClientException("the connection ended within a message");
+          throw new PeerException("the connection ended within a message");
         }
         buffer.flip();
         return false;
@@ -57,10 +64,10 @@ final class Input {
     return true;
   }
 
-  /** As {@link #await}, where the client has promised the bytes. */
+  /** As {@link #await}, where the bytes have been promised. */
   ByteBuffer require(int n) throws IOException {
     if (!await(n)) {
-      throw new ClientException("the connection ended within a message");
+      throw new PeerException("the connection ended within a message");
     }
     return buffer;
   }
@@ -76,14 +83,14 @@ final class Input {
     }
     while (into.hasRemaining()) {
       if (receive(into) < 0) {
-        throw new ClientException("the connection ended within a message");
+        throw new PeerException("the connection ended within a message");
       }
     }
   }
 
   void skip(long n) throws IOException {
     for (long left = n; left > 0; ) {
-      ByteBuffer some = require((int) Math.min(left, BUFFER));
+      ByteBuffer some = require((int) Math.min(left, buffer.capacity()));
       int step = (int) Math.min(left, some.remaining());
       some.position(some.position() + step);
       left -= step;
@@ -93,8 +100,10 @@ final class Input {
   private int receive(ByteBuffer into) throws IOException {
     try {
       return channel.read(into);
+    } catch (ClosedByInterruptException | PeerException e) {
+      throw e;
     } catch (IOException e) {
-      throw new ClientException("the client is gone", e);
+      throw new PeerException("the connection broke", e);
     }
   }
 }

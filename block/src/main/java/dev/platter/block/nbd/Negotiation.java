@@ -74,18 +74,18 @@ final class Negotiation {
     }
     int flags = input.buffer().getInt();
     if ((flags & ~(FIXED_NEWSTYLE | NO_ZEROES)) != 0) {
-      throw new ClientException("unknown client flags " + Integer.toHexString(flags));
+      throw new PeerException("unknown client flags " + Integer.toHexString(flags));
     }
     noZeroes = (flags & NO_ZEROES) != 0;
     for (int i = 0; i < MOST_OPTIONS && input.await(16); i++) {
       ByteBuffer in = input.buffer();
       if (in.getLong() != OPTION_MAGIC) {
-        throw new ClientException("not an option");
+        throw new PeerException("not an option");
       }
       int option = in.getInt();
       long length = in.getInt() & 0xffffffffL;
       if (option != OPT_EXPORT_NAME && (flags & FIXED_NEWSTYLE) == 0) {
-        throw new ClientException("a client that cannot read replies to options");
+        throw new PeerException("a client that cannot read replies to options");
       }
       if (option == OPT_ABORT) {
         reply(option, REP_ACK);
@@ -102,7 +102,7 @@ final class Negotiation {
   private @Nullable Session option(int option, long length) throws IOException {
     if (length > MOST_OPTION_BYTES) {
       if (length > MOST_SKIPPED_BYTES || option == OPT_EXPORT_NAME) {
-        throw new ClientException("an option of " + length + " bytes");
+        throw new PeerException("an option of " + length + " bytes");
       }
       input.skip(length);
       refuse(option, REP_ERR_TOO_BIG, "at most " + MOST_OPTION_BYTES + " bytes");
@@ -115,7 +115,7 @@ final class Negotiation {
     try {
       if (tls.required() && !secured && option != OPT_STARTTLS) {
         if (option == OPT_EXPORT_NAME) {
-          throw new ClientException("no TLS");
+          throw new PeerException("no TLS");
         }
         refuse(option, REP_ERR_TLS_REQD, "this server speaks TLS only");
         return null;
@@ -139,7 +139,7 @@ final class Negotiation {
       }
     } catch (OptionData.Malformed e) {
       if (option == OPT_EXPORT_NAME) {
-        throw new ClientException("malformed export name");
+        throw new PeerException("malformed export name");
       }
       refuse(option, REP_ERR_INVALID, String.valueOf(e.getMessage()));
     }
@@ -151,7 +151,7 @@ final class Negotiation {
     String name = data.rest();
     BlockDevice device = exchange.use(name);
     if (device == null) {
-      throw new ClientException("no export of that name");
+      throw new PeerException("no export of that name");
     }
     send(
         noZeroes ? 10 : 134,
@@ -259,7 +259,7 @@ final class Negotiation {
     }
     // Nobody may put words into the secured conversation before it is one.
     if (input.buffer().hasRemaining()) {
-      throw new ClientException("more in the clear after STARTTLS");
+      throw new PeerException("more in the clear after STARTTLS");
     }
     reply(OPT_STARTTLS, REP_ACK);
     channel = tls.secure(channel);

@@ -163,7 +163,7 @@ final class Replies {
     } catch (TornBody torn) {
       zeros(torn.missing);
       errorOffsetChunk(cookie, torn.error, torn.offset);
-    } catch (ClientException e) {
+    } catch (PeerException e) {
       throw e;
     } catch (IOException e) {
       errorOffsetChunk(cookie, NbdError.of(e), at);
@@ -210,7 +210,7 @@ final class Replies {
         }
         at += n;
       }
-    } catch (ClientException e) {
+    } catch (PeerException e) {
       throw e;
     } catch (IOException e) {
       throw new TornBody(at, end - at, e);
@@ -270,7 +270,7 @@ final class Replies {
         channel.write(batch);
       }
     } catch (IOException e) {
-      throw new ClientException("the client is gone", e);
+      throw new PeerException("the client is gone", e);
     }
     batch.clear();
   }

@@ -37,7 +37,7 @@ final class TlsChannel implements ByteChannel {
         next != HandshakeStatus.NOT_HANDSHAKING && next != HandshakeStatus.FINISHED;
         next = engine.getHandshakeStatus()) {
       if (!step(next)) {
-        throw new ClientException("the connection ended within the TLS handshake");
+        throw new PeerException("the connection ended within the TLS handshake");
       }
     }
   }
@@ -114,7 +114,7 @@ final class TlsChannel implements ByteChannel {
       sealed.clear();
       SSLEngineResult result = engine.wrap(from, sealed);
       if (result.getStatus() == SSLEngineResult.Status.CLOSED && from.hasRemaining()) {
-        throw new ClientException("the client has closed TLS");
+        throw new PeerException("the client has closed TLS");
       }
       sealed.flip();
       while (sealed.hasRemaining()) {

@@ -60,7 +60,7 @@ final class Transmission {
   private boolean next() throws IOException {
     ByteBuffer in = input.buffer();
     if (in.getInt() != REQUEST_MAGIC) {
-      throw new ClientException("not a request");
+      throw new PeerException("not a request");
     }
     int flags = in.getShort() & 0xffff;
     int command = in.getShort() & 0xffff;
@@ -71,7 +71,7 @@ final class Transmission {
       return false;
     }
     if (command == CMD_WRITE && length > MOST_PAYLOAD) {
-      throw new ClientException("a write of " + length + " bytes");
+      throw new PeerException("a write of " + length + " bytes");
     }
     NbdError refusal = rules.refusal(command, flags, offset, length);
     if (refusal != null) {
@@ -199,10 +199,10 @@ final class Transmission {
           });
     } catch (RejectedExecutionException e) {
       slots.release();
-      throw new ClientException("the server has ended");
+      throw new PeerException("the server has ended");
     } catch (OutOfMemoryError e) {
       slots.release();
-      throw new ClientException("there is no room for another thread");
+      throw new PeerException("there is no room for another thread");
     }
   }
 

@@ -1,4 +1,7 @@
-/** Block devices over the network block device protocol: QEMU reads a disk that has no file yet. */
+/**
+ * Block devices over the network block device protocol: QEMU reads a disk that has no file yet, and
+ * we read and copy disks that QEMU has opened.
+ */
 @NullMarked
 package dev.platter.block.nbd;
 
