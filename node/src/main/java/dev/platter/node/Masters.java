@@ -25,10 +25,14 @@ final class Masters {
   /** The size of a disk made from it: the size asked for, if it is not too small, else its own. */
   long sizeOf(Link master, @Nullable Long wanted, SecretData secrets) throws IOException {
     var remote = master.network();
-    var least =
+    var size =
         remote == null
             ? local.virtualSize(file(master), master.format())
             : network.size(remote, secrets);
+    return sized(master, size, wanted);
+  }
+
+  private static long sized(Link master, long least, @Nullable Long wanted) {
     if (wanted != null && wanted < least) {
       throw PlatterException.of(
           Code.INVALID,
@@ -46,13 +50,13 @@ final class Masters {
 
   /** A raw copy of all bytes, grown to the size asked for. */
   void copy(Step.CloneDisk clone, Path to, SecretData secrets) throws IOException {
-    var size = sizeOf(clone.from(), clone.size(), secrets);
     var remote = clone.from().network();
-    if (remote == null) {
-      local.toRaw(file(clone.from()), clone.from().format(), to);
-    } else {
-      network.copy(remote, secrets, to);
+    if (remote != null) {
+      network.copy(remote, secrets, to, size -> sized(clone.from(), size, clone.size()));
+      return;
     }
+    var size = sizeOf(clone.from(), clone.size(), secrets);
+    local.toRaw(file(clone.from()), clone.from().format(), to);
     try (var channel = FileChannel.open(to, StandardOpenOption.WRITE)) {
       if (channel.size() < size) {
         SparseWriter.extend(channel, size);

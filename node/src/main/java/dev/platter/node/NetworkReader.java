@@ -10,6 +10,11 @@ interface NetworkReader {
   /** The size in bytes. */
   long size(NetworkDisk disk, SecretData secrets) throws IOException;
 
+  /** How large a copy gets of a disk of this size. */
+  interface Sizing {
+    long of(long size);
+  }
+
   /** Writes all bytes into a new sparse file, which is on the disk when this returns. */
-  void copy(NetworkDisk disk, SecretData secrets, Path to) throws IOException;
+  void copy(NetworkDisk disk, SecretData secrets, Path to, Sizing sizing) throws IOException;
 }

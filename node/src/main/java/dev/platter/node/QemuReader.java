@@ -1,13 +1,28 @@
 package dev.platter.node;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.block.nbd.DiskCopy;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
+import dev.platter.node.durable.Cancellation;
+import dev.platter.node.network.RemoteDisk;
+import dev.platter.node.network.SecretValue;
+import dev.platter.node.network.Target;
 import dev.platter.plan.NetworkDisk;
+import dev.platter.plan.QemuDriver;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 
 /** Reads them with QEMU's own drivers, as the guest will. */
 final class QemuReader implements NetworkReader {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
   private final StateLayout layout;
   private final Progress progress;
 
@@ -18,11 +33,53 @@ final class QemuReader implements NetworkReader {
 
   @Override
   public long size(NetworkDisk disk, SecretData secrets) throws IOException {
-    throw new IOException("not yet " + layout + progress);
+    try (var open = open(disk, secrets)) {
+      return open.size();
+    }
   }
 
   @Override
-  public void copy(NetworkDisk disk, SecretData secrets, Path to) throws IOException {
-    throw new IOException("not yet");
+  public void copy(NetworkDisk disk, SecretData secrets, Path to, Sizing sizing)
+      throws IOException {
+    try (var open = open(disk, secrets)) {
+      var size = sizing.of(open.size());
+      DiskCopy.toNewFile(open, to, size, (done, all) -> progress.bytes("copy", done, all));
+    }
+  }
+
+  private RemoteDisk open(NetworkDisk disk, SecretData secrets) throws IOException {
+    var target = target(disk, secrets);
+    try {
+      return RemoteDisk.open(target, layout.run());
+    } catch (ClosedByInterruptException e) {
+      throw Cancellation.cancelled();
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          disk + " cannot be read: " + e.getMessage(),
+          "Check that the server runs, that the disk has this name there, and the user and secret.",
+          e);
+    }
+  }
+
+  private static Target target(NetworkDisk disk, SecretData secrets) throws IOException {
+    var login = disk.login();
+    if (login == null) {
+      return new Target(options(disk), List.of());
+    }
+    var value = Secrets.value(login.from(), secrets);
+    try {
+      return new Target(options(disk), List.of(new SecretValue(QemuDriver.SECRET, value)));
+    } finally {
+      Arrays.fill(value, (byte) 0);
+    }
+  }
+
+  private static String options(NetworkDisk disk) {
+    try {
+      return JSON.writeValueAsString(QemuDriver.options(disk));
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("maps and lists always make JSON", e);
+    }
   }
 }

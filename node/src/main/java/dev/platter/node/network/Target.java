@@ -24,7 +24,7 @@ public record Target(String driverJson, List<SecretValue> secrets) {
     secrets = List.copyOf(secrets);
     var ids = new HashSet<String>();
     for (SecretValue secret : secrets) {
-      if (secret.id().equals(Credentials.MASTER) || !ids.add(secret.id())) {
+      if (secret.id().equals(SecretArguments.MASTER) || !ids.add(secret.id())) {
         throw new IllegalArgumentException("two secrets named '" + secret.id() + "'");
       }
     }

@@ -51,7 +51,7 @@ final class KilledOpener {
 
   public static void main(String[] args) throws IOException, InterruptedException {
     var target = new Target(args[0], List.of());
-    try (var disk = NetworkDisk.open(target, Path.of(args[1]), Duration.ofMinutes(1))) {
+    try (var disk = RemoteDisk.open(target, Path.of(args[1]), Duration.ofMinutes(1))) {
       System.out.println("open");
       Thread.sleep(Duration.ofMinutes(1));
       throw new AssertionError("nobody killed us: " + disk.size());

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Network disks through a real qemu-nbd, which is gone afterwards in every case. */
 @Timeout(120)
-class NetworkDiskTest {
+class RemoteDiskTest {
   private static final Duration LONG = Duration.ofSeconds(60);
 
   @TempDir Path directory;
@@ -69,7 +69,7 @@ class NetworkDiskTest {
     Path disk = disk();
     Path copy = directory.resolve("copy.raw");
     ProcessHandle server;
-    try (var open = NetworkDisk.open(file(disk), sockets)) {
+    try (var open = RemoteDisk.open(file(disk), sockets)) {
       server = ProcessHandle.of(open.pid()).orElseThrow();
       assertThat(open.size()).isEqualTo(64 << 20);
       assertThat(DiskCopy.toNewFile(open, copy, 100 << 20, (_, _) -> {})).isEqualTo(100 << 20);
@@ -91,7 +91,7 @@ class NetworkDiskTest {
   void aDiskThatLooksLikeAnotherFormatIsStillRaw() throws IOException {
     Path disk = directory.resolve("disk.qcow2");
     run("qemu-img", "create", "-f", "qcow2", disk, "1G");
-    try (var open = NetworkDisk.open(file(disk), sockets)) {
+    try (var open = RemoteDisk.open(file(disk), sockets)) {
       assertThat(open.size()).isEqualTo(Files.size(disk));
     }
   }
@@ -99,7 +99,7 @@ class NetworkDiskTest {
   @Test
   void whatQemuSaysIsTheError() {
     Target missing = file(directory.resolve("missing"));
-    assertThatThrownBy(() -> NetworkDisk.open(missing, sockets))
+    assertThatThrownBy(() -> RemoteDisk.open(missing, sockets))
         .isInstanceOf(IOException.class)
         .hasMessageStartingWith("cannot open the network disk: qemu-nbd: ")
         .hasMessageContaining("No such file or directory")
@@ -127,14 +127,14 @@ class NetworkDiskTest {
         List.of(
             new SecretValue("other", new byte[] {0, 1, (byte) 200}),
             new SecretValue("k-1", Files.readAllBytes(key)));
-    try (var open = NetworkDisk.open(luks(luks, secrets), sockets)) {
+    try (var open = RemoteDisk.open(luks(luks, secrets), sockets)) {
       assertThat(open.size()).isEqualTo(8 << 20);
       Path process = Path.of("/proc", Long.toString(open.pid()));
       assertThat(Files.readString(process.resolve("cmdline"))).doesNotContain("horse");
       assertThat(Files.readString(process.resolve("environ"))).doesNotContain("horse");
     }
     var wrong = List.of(new SecretValue("k-1", "Invalid password".getBytes(UTF_8)));
-    assertThatThrownBy(() -> NetworkDisk.open(luks(luks, wrong), sockets))
+    assertThatThrownBy(() -> RemoteDisk.open(luks(luks, wrong), sockets))
         .hasMessageContaining("***, cannot unlock any keyslot");
   }
 
@@ -159,7 +159,7 @@ class NetworkDiskTest {
   void aSilentServerIsWaitedForOnlySoLong() throws IOException {
     try (var listener = listen("silent.sock")) {
       Target target = silent(directory.resolve("silent.sock"));
-      assertThatThrownBy(() -> NetworkDisk.open(target, sockets, Duration.ofSeconds(1)))
+      assertThatThrownBy(() -> RemoteDisk.open(target, sockets, Duration.ofSeconds(1)))
           .isInstanceOf(IOException.class)
           .hasMessageStartingWith("the network disk did not answer within 1 s");
       assertThat(sockets).isEmptyDirectory();
@@ -177,7 +177,7 @@ class NetworkDiskTest {
               .start(
                   () -> {
                     try {
-                      NetworkDisk.open(silent(directory.resolve("silent.sock")), sockets, LONG);
+                      RemoteDisk.open(silent(directory.resolve("silent.sock")), sockets, LONG);
                     } catch (Throwable e) {
                       outcome.set(e);
                     }
@@ -209,7 +209,7 @@ class NetworkDiskTest {
     server.onExit().get();
     assertThat(only().resolve("s")).exists();
     Files.setLastModifiedTime(only(), FileTime.from(Instant.now().minus(Duration.ofMinutes(2))));
-    try (var _ = NetworkDisk.open(file(disk()), sockets)) {
+    try (var _ = RemoteDisk.open(file(disk()), sockets)) {
       assertThat(Files.list(sockets)).hasSize(1);
     }
     assertThat(sockets).isEmptyDirectory();

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * directory, with a socket that nobody serves, is left when we are killed; the next disk that is
  * opened next to it removes that.
  */
-public final class NetworkDisk implements DiskCopy.Source, AutoCloseable {
+public final class RemoteDisk implements DiskCopy.Source, AutoCloseable {
   public static final Duration START_LIMIT = Duration.ofSeconds(30);
 
   private static final int MOST_CLIENTS = 8;
@@ -34,7 +34,7 @@ public final class NetworkDisk implements DiskCopy.Source, AutoCloseable {
   private final NbdClient held;
   private final Duration limit;
 
-  private NetworkDisk(Child server, SocketDirectory directory, NbdClient held, Duration limit) {
+  private RemoteDisk(Child server, SocketDirectory directory, NbdClient held, Duration limit) {
     this.server = server;
     this.directory = directory;
     this.held = held;
@@ -42,7 +42,7 @@ public final class NetworkDisk implements DiskCopy.Source, AutoCloseable {
   }
 
   /** With the usual limit on the time it takes. */
-  public static NetworkDisk open(Target target, Path parent) throws IOException {
+  public static RemoteDisk open(Target target, Path parent) throws IOException {
     return open(target, parent, START_LIMIT);
   }
 
@@ -52,14 +52,14 @@ public final class NetworkDisk implements DiskCopy.Source, AutoCloseable {
    * @throws IOException with what QEMU says, if it cannot open the disk
    * @throws ClosedByInterruptException if the thread is interrupted
    */
-  public static NetworkDisk open(Target target, Path parent, Duration limit) throws IOException {
+  public static RemoteDisk open(Target target, Path parent, Duration limit) throws IOException {
     SocketDirectory directory = SocketDirectory.make(parent);
     Child server = null;
     try {
-      var credentials = new Credentials(target.secrets());
+      var credentials = new SecretArguments(target.secrets());
       server = Child.start(command(target, directory, credentials), credentials.input());
       NbdClient held = connect(server, directory, target, limit);
-      return new NetworkDisk(server, directory, held, limit);
+      return new RemoteDisk(server, directory, held, limit);
     } catch (Throwable e) {
       end(server, directory);
       throw e;
@@ -67,7 +67,7 @@ public final class NetworkDisk implements DiskCopy.Source, AutoCloseable {
   }
 
   private static List<String> command(
-      Target target, SocketDirectory directory, Credentials credentials) {
+      Target target, SocketDirectory directory, SecretArguments credentials) {
     List<String> command = new ArrayList<>(List.of("qemu-nbd", "--read-only"));
     command.add("--shared=" + MOST_CLIENTS);
     command.add("--socket=" + directory.socket());

@@ -14,7 +14,7 @@ import javax.crypto.spec.SecretKeySpec;
  * standard input, and the secrets, encrypted with that key, are among the arguments. So there may
  * be any number of them, and neither arguments nor environment nor a file tell one.
  */
-final class Credentials {
+final class SecretArguments {
   static final String MASTER = "platter-master";
 
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -22,7 +22,7 @@ final class Credentials {
   private final List<SecretValue> secrets;
   private final byte[] key = random(32);
 
-  Credentials(List<SecretValue> secrets) {
+  SecretArguments(List<SecretValue> secrets) {
     this.secrets = secrets;
   }
 
