@@ -107,6 +107,7 @@ public final class CephCluster implements AutoCloseable {
     run dir = %3$s
     pid file =
     admin socket =
+    crash dir = %3$s
     log file = %3$s/$name.log
     mon cluster log file = %3$s/cluster.log
     osd pool default size = 1

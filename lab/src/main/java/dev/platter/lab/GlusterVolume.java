@@ -28,6 +28,13 @@ public final class GlusterVolume implements AutoCloseable {
       exec glusterd -N -f "$1/glusterd.vol" -l "$1/log/glusterd.log" -p "$1/pid"
       """;
 
+  /** It makes directories where the daemon's are compiled to be. */
+  private static final String CLI =
+      """
+      mount --bind "$0/lib" /var/lib/glusterd
+      exec gluster --mode=script --glusterd-sock="$0/cli" --log-file="$0/cli.log" "$@"
+      """;
+
   private final Path directory;
   private final String host = Loopback.freeHost(PORT);
   private final Daemon glusterd;
@@ -91,12 +98,7 @@ public final class GlusterVolume implements AutoCloseable {
   }
 
   private Object[] gluster(Object... words) {
-    Stream<?> command =
-        Stream.of(
-            "gluster",
-            "--mode=script",
-            "--glusterd-sock=" + directory.resolve("cli"),
-            "--log-file=" + directory.resolve("cli.log"));
+    Stream<?> command = Stream.of("unshare", "--mount", "sh", "-euc", CLI, directory);
     return Stream.concat(command, Arrays.stream(words)).toArray();
   }
 
