@@ -170,7 +170,7 @@ public final class Planner {
       steps.add(
           new Step.DefineSecret(
               login.secret(),
-              NetworkDisk.Login.type(network.protocol()),
+              network.protocol(),
               DomainXml.domainName(vm) + "/" + disk.name(),
               login.from()));
     }

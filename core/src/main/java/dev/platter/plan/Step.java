@@ -145,9 +145,9 @@ public sealed interface Step {
    * Gives libvirt a password, for QEMU to log in with. libvirt keeps it in memory and shows it to
    * nobody.
    *
-   * @param type what libvirt calls this kind of secret
+   * @param protocol of the disk that needs it
    */
-  record DefineSecret(UUID uuid, String type, String usage, SecretRef from) implements Step {
+  record DefineSecret(UUID uuid, String protocol, String usage, SecretRef from) implements Step {
     @Override
     public Life life() {
       return Life.RUN;
@@ -155,7 +155,7 @@ public sealed interface Step {
 
     @Override
     public String summary() {
-      return "give libvirt the " + type + " secret in " + from;
+      return "give libvirt the " + protocol + " secret in " + from;
     }
   }
 

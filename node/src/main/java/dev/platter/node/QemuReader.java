@@ -67,7 +67,7 @@ final class QemuReader implements NetworkReader {
     if (login == null) {
       return new Target(options(disk), List.of());
     }
-    var value = Secrets.value(login.from(), secrets);
+    var value = Secrets.password(disk.protocol(), login.from(), secrets);
     try {
       return new Target(options(disk), List.of(new SecretValue(QemuDriver.SECRET, value)));
     } finally {

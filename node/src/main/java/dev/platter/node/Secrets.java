@@ -10,6 +10,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Base64;
 
 /** Finds the values of secrets. Nothing here keeps one, and no error shows one. */
 final class Secrets {
@@ -17,8 +18,31 @@ final class Secrets {
 
   private Secrets() {}
 
+  /**
+   * The password that a login needs, as QEMU and libvirt take it: of cephx keys they want the bytes
+   * that everybody else writes in base64. The caller's to wipe.
+   *
+   * @param protocol of the network disk
+   */
+  static byte[] password(String protocol, SecretRef ref, SecretData given) throws IOException {
+    var value = value(ref, given);
+    if (!protocol.equals("rbd")) {
+      return value;
+    }
+    try {
+      return Base64.getMimeDecoder().decode(value);
+    } catch (IllegalArgumentException e) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "the secret in " + ref + " is not a cephx key",
+          "Put there what 'ceph auth get-key client.NAME' prints.");
+    } finally {
+      Arrays.fill(value, (byte) 0);
+    }
+  }
+
   /** The value, which is the caller's to wipe. */
-  static byte[] value(SecretRef ref, SecretData given) throws IOException {
+  private static byte[] value(SecretRef ref, SecretData given) throws IOException {
     var value =
         switch (ref.kind()) {
           case OBJECT -> object(ref, given);

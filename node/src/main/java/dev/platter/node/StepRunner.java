@@ -9,6 +9,7 @@ import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.Images;
+import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
@@ -157,9 +158,10 @@ final class StepRunner {
   }
 
   private void define(Plan plan, Step.DefineSecret step, SecretData secrets) throws IOException {
-    var value = Secrets.value(step.from(), secrets);
+    var value = Secrets.password(step.protocol(), step.from(), secrets);
     try {
-      hypervisor(plan).defineSecret(step.uuid(), step.type(), step.usage(), value);
+      hypervisor(plan)
+          .defineSecret(step.uuid(), NetworkDisk.Login.type(step.protocol()), step.usage(), value);
     } finally {
       Arrays.fill(value, (byte) 0);
     }

@@ -21,7 +21,9 @@ import org.jspecify.annotations.Nullable;
  * ClosedByInterruptException}; whoever ends it, no thread of it is left when it returns.
  */
 public final class DiskCopy {
-  private static final int MOST_CONNECTIONS = 4;
+  /** qemu-nbd works in one thread; a second of ours writes while the first receives. */
+  private static final int MOST_CONNECTIONS = 2;
+
   private static final long TELL_EVERY_MILLIS = 100;
 
   private DiskCopy() {}

@@ -14,6 +14,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -56,10 +57,10 @@ class DiskCopyTest {
   }
 
   @Test
-  void thousandsOfRunsOverFourConnectionsArriveWhereTheyBelong() throws IOException {
+  void thousandsOfRunsOverTwoConnectionsArriveWhereTheyBelong() throws IOException {
     try (var server =
         ForeignServer.nbdkit(
-            directory, "-r", "sparse-random", "300M", "seed=7", "percent=20", "runlength=102400")) {
+            directory, "sparse-random", "300M", "seed=7", "percent=20", "runlength=102400")) {
       try (var client = server.connect()) {
         assertThat(client.canMultiConn()).isTrue();
         assertThat(client.knowsHoles()).isTrue();
@@ -177,7 +178,7 @@ class DiskCopyTest {
   }
 
   @Test
-  void anErrorOfTheServerEndsTheCopyAndRemovesTheFile() throws IOException {
+  void anErrorOfTheServerEndsTheCopyAndRemovesTheFile() throws Exception {
     try (var server =
         ForeignServer.nbdkit(
             directory,
@@ -249,9 +250,13 @@ class DiskCopyTest {
     }
   }
 
-  private static void assertNoThreadsAreLeft() {
-    assertThat(Thread.getAllStackTraces().keySet())
-        .noneMatch(thread -> thread.getName().startsWith("disk-copy-"));
+  /** One that has nothing to do any more takes an instant to end. */
+  private static void assertNoThreadsAreLeft() throws InterruptedException {
+    for (Thread thread : Thread.getAllStackTraces().keySet()) {
+      if (thread.getName().startsWith("disk-copy-")) {
+        assertThat(thread.join(Duration.ofSeconds(20))).as(thread.getName()).isTrue();
+      }
+    }
   }
 
   @Test

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -101,6 +102,11 @@ final class Child {
 
   long pid() {
     return process.pid();
+  }
+
+  /** Waits for its end, but not for ever. */
+  void awaitEnd(Duration limit) throws InterruptedException {
+    boolean _ = process.waitFor(limit);
   }
 
   /** What it said until its end, which is waited for. */

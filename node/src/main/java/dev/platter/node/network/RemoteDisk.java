@@ -29,6 +29,9 @@ public final class RemoteDisk implements DiskCopy.Source, AutoCloseable {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
   private static final Duration POLL = Duration.ofMillis(2);
 
+  /** Between cutting a client off and the end of the process. */
+  private static final Duration TO_SAY_WHY = Duration.ofSeconds(1);
+
   private final Child server;
   private final SocketDirectory directory;
   private final NbdClient held;
@@ -76,47 +79,57 @@ public final class RemoteDisk implements DiskCopy.Source, AutoCloseable {
     return command;
   }
 
-  /** QEMU makes the socket when it has opened the disk, and an instant later listens on it. */
+  /**
+   * QEMU makes its socket, listens on it an instant later, and then opens the disk. Clients wait
+   * meanwhile, and are cut off if that fails.
+   */
   private static NbdClient connect(
       Child server, SocketDirectory directory, Target target, Duration limit) throws IOException {
-    long start = System.nanoTime();
+    long end = System.nanoTime() + limit.toNanos();
     try {
-      while (System.nanoTime() - start < limit.toNanos()) {
-        if (!server.isAlive()) {
-          throw new IOException("cannot open the network disk: " + reason(server, target));
-        }
+      while (server.isAlive() && System.nanoTime() < end) {
         if (Files.exists(directory.socket())) {
           try {
-            return connect(directory, limit);
+            return connect(directory, Duration.ofNanos(Math.max(1, end - System.nanoTime())));
           } catch (ConnectException e) {
             // Not yet.
+          } catch (ClosedByInterruptException e) {
+            throw e;
+          } catch (IOException e) {
+            server.awaitEnd(TO_SAY_WHY);
+            throw failure(server, target, limit, e);
           }
         }
         Thread.sleep(POLL);
       }
-      server.end();
-      String said = reason(server, target);
-      throw new IOException(
-          "the network disk did not answer within %d s%s"
-              .formatted(limit.toSeconds(), said.isEmpty() ? "" : ": " + said));
+      throw failure(server, target, limit, null);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ClosedByInterruptException();
     }
   }
 
-  private static NbdClient connect(SocketDirectory directory, Duration limit) throws IOException {
-    var address = UnixDomainSocketAddress.of(directory.socket());
-    return NbdClient.connect(address, "", limit, PATIENCE);
-  }
-
   /** What QEMU said, on one line and without secrets. */
-  private static String reason(Child server, Target target) throws InterruptedException {
-    String said = server.output().replaceAll("[\\p{Cntrl}]+", " ").strip();
+  private static IOException failure(
+      Child server, Target target, Duration limit, @Nullable IOException cause)
+      throws InterruptedException {
+    boolean ended = !server.isAlive();
+    server.end();
+    String said = server.output().replaceAll("\\p{Cntrl}+", " ").strip();
+    said = said.replace("Failed to blk_new_open '" + target.file() + "': ", "");
     for (SecretValue secret : target.secrets()) {
       said = secret.masked(said);
     }
-    return said.replace("Failed to blk_new_open '" + target.file() + "': ", "");
+    String what =
+        ended
+            ? "cannot open the network disk"
+            : "the network disk did not answer within " + limit.toSeconds() + " s";
+    return new IOException(said.isEmpty() ? what : what + ": " + said, cause);
+  }
+
+  private static NbdClient connect(SocketDirectory directory, Duration limit) throws IOException {
+    var address = UnixDomainSocketAddress.of(directory.socket());
+    return NbdClient.connect(address, "", limit, PATIENCE);
   }
 
   public long size() {

@@ -3,21 +3,21 @@ package dev.platter.node.network;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** A process of its own that opens a network disk and is killed by SIGKILL while it has it. */
 final class KilledOpener {
   private KilledOpener() {}
 
   /**
-   * Kills it when the disk is open, or when QEMU has come to the listener.
-   *
-   * @return the qemu-nbd that it had started
+   * Kills it when the disk is open, or else when QEMU has come to a listener that stays silent, and
+   * returns when its qemu-nbd is gone as well.
    */
-  static ProcessHandle run(Target target, Path sockets, Optional<ServerSocketChannel> listener)
+  static void run(Target target, Path sockets, @Nullable ServerSocketChannel listener)
       throws Exception {
     var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     Process process =
@@ -32,10 +32,9 @@ final class KilledOpener {
                 sockets.toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
-    try (BufferedReader out = process.inputReader()) {
-      if (listener.isPresent()) {
-        listener.get().accept().close();
-      } else if (!"open".equals(out.readLine())) {
+    try (BufferedReader out = process.inputReader();
+        @Nullable SocketChannel qemu = listener == null ? null : listener.accept()) {
+      if (qemu == null && !"open".equals(out.readLine())) {
         throw new AssertionError("it did not open the disk");
       }
       ProcessHandle server =
@@ -45,7 +44,7 @@ final class KilledOpener {
               .findFirst()
               .orElseThrow();
       process.destroyForcibly().waitFor();
-      return server;
+      server.onExit().get();
     }
   }
 
