@@ -1,5 +1,6 @@
 package dev.platter.model;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -64,6 +65,13 @@ public final class PlatterException extends RuntimeException {
   /** Several problems found at once, one line each. */
   public static PlatterException all(Code code, String message, String next, List<String> details) {
     return new PlatterException(code, message, next, details, null);
+  }
+
+  /** The same failure with more to say about it. */
+  public PlatterException with(List<String> more) {
+    var all = new ArrayList<>(details);
+    all.addAll(more);
+    return new PlatterException(code, String.valueOf(getMessage()), next, all, this);
   }
 
   public Code code() {

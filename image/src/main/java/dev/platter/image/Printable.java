@@ -7,7 +7,11 @@ public final class Printable {
   private Printable() {}
 
   public static String of(String text) {
-    String head = text.length() <= MAX ? text : text.substring(0, MAX) + "…";
+    return of(text, MAX);
+  }
+
+  public static String of(String text, int most) {
+    String head = text.length() <= most ? text : text.substring(0, most) + "…";
     return head.replaceAll("[\\p{Cntrl}\\p{Cf}\\u2028\\u2029]", "?");
   }
 }

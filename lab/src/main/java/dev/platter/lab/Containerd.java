@@ -13,7 +13,8 @@ import java.util.stream.Stream;
 
 /**
  * A containerd of our own: its directories and sockets are temporary, it knows no other plugins
- * than those that pull and unpack, and it ends with the test. Needs root, as unpacking there does.
+ * than those that pull, unpack and run, and it ends with the test, as do its containers. Needs
+ * root, as unpacking there does.
  */
 public final class Containerd implements AutoCloseable {
   private static final Duration START = Duration.ofSeconds(20);
@@ -25,7 +26,6 @@ public final class Containerd implements AutoCloseable {
           "snapshotter.v1.aufs",
           "snapshotter.v1.btrfs",
           "snapshotter.v1.devmapper",
-          "snapshotter.v1.overlayfs",
           "snapshotter.v1.zfs");
 
   /** Instead of mounting it is enough to know what would be: it is a plain directory. */
@@ -96,17 +96,33 @@ public final class Containerd implements AutoCloseable {
     return Path.of(matcher.group(1));
   }
 
-  private String ctr(String... words) {
+  /** Where it listens. */
+  public Path socket() {
+    return directory.resolve("socket");
+  }
+
+  /** Output of ctr, whose command must succeed. */
+  public String ctr(String... words) {
     Object[] command =
-        Stream.concat(
-                Stream.of("ctr", "--address", directory.resolve("socket").toString()),
-                Stream.of(words))
+        Stream.concat(Stream.of("ctr", "--address", socket().toString()), Stream.of(words))
             .toArray();
     return Shell.run(command);
   }
 
+  /** What runs is not containerd's child and would outlive it, with its mounts. */
+  private void endContainers() {
+    for (String namespace : ctr("namespaces", "list", "-q").lines().toList()) {
+      for (String task : ctr("-n", namespace, "tasks", "list", "-q").lines().toList()) {
+        ctr("-n", namespace, "tasks", "delete", "-f", task);
+      }
+    }
+  }
+
   @Override
   public void close() {
+    if (process.isAlive()) {
+      endContainers();
+    }
     process.destroy();
     try {
       process.waitFor();

@@ -1,0 +1,89 @@
+package dev.platter.node.container;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The storage that the container is a front of: it outlives containers and counts what is done. */
+final class Storage implements AutoCloseable {
+  private final ServerSocket server;
+  private final Thread thread;
+  private final Set<String> volumes = ConcurrentHashMap.newKeySet();
+  final List<String> made = new CopyOnWriteArrayList<>();
+  final List<String> deleted = new CopyOnWriteArrayList<>();
+  final AtomicInteger deletions = new AtomicInteger();
+  volatile boolean broken;
+
+  Storage() throws IOException {
+    server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+    thread = Thread.ofVirtual().start(this::serve);
+  }
+
+  int port() {
+    return server.getLocalPort();
+  }
+
+  void forget() {
+    volumes.clear();
+    made.clear();
+    deleted.clear();
+    deletions.set(0);
+    broken = false;
+  }
+
+  Set<String> volumes() {
+    return Set.copyOf(volumes);
+  }
+
+  private void serve() {
+    while (!server.isClosed()) {
+      try (var connection = server.accept()) {
+        var in = new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8);
+        var line = new BufferedReader(in).readLine();
+        connection.getOutputStream().write((answer(line) + "\n").getBytes(StandardCharsets.UTF_8));
+      } catch (IOException e) {
+        if (!server.isClosed()) {
+          throw new UncheckedIOException(e);
+        }
+      }
+    }
+  }
+
+  private String answer(String line) {
+    var words = line.split(" ", -1);
+    switch (words[0]) {
+      case "make" -> {
+        if (volumes.add(words[1])) {
+          made.add(words[1]);
+        }
+        return "made";
+      }
+      case "delete" -> {
+        deletions.incrementAndGet();
+        if (volumes.remove(words[1])) {
+          deleted.add(words[1]);
+          return "gone";
+        }
+        return "none";
+      }
+      default -> {
+        return broken ? "yes" : "no";
+      }
+    }
+  }
+
+  @Override
+  public void close() throws Exception {
+    server.close();
+    thread.join();
+  }
+}
