@@ -39,6 +39,12 @@ final class IdleMachine implements Machine, Hypervisor {
   public void undefineSecret(UUID uuid) {}
 
   @Override
+  public void ensurePool(String name, String directory) {}
+
+  @Override
+  public void poolChanged(String name, String directory) {}
+
+  @Override
   public DomainState state(UUID uuid) {
     return DomainState.GONE;
   }

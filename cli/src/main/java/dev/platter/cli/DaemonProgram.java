@@ -15,11 +15,15 @@ final class DaemonProgram {
    * @param state the state directory, if it is not the usual one: where sockets lie depends on that
    */
   static List<String> command(
-      Optional<Path> state, Optional<String> connect, Optional<String> registry) {
+      Optional<Path> state,
+      Optional<String> connect,
+      Optional<String> registry,
+      Optional<Path> config) {
     var command = new ArrayList<>(jvm());
     command.addAll(List.of(Main.class.getName(), "node", "--idle", IDLE_SECONDS));
     state.ifPresent(directory -> command.addAll(List.of("--state", directory.toString())));
     connect.ifPresent(uri -> command.addAll(List.of("--connect", uri)));
+    config.ifPresent(file -> command.addAll(List.of("--config", file.toString())));
     registry.ifPresent(host -> command.addAll(List.of("--registry", host)));
     return command;
   }

@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.api.Dump;
 import org.snakeyaml.engine.v2.api.DumpSettings;
 import org.snakeyaml.engine.v2.common.FlowStyle;
@@ -32,7 +34,7 @@ final class Listing {
 
   void print(Output output, PrintWriter out) {
     switch (output) {
-      case TABLE -> table(out);
+      case TABLE, WIDE -> table(out);
       case JSON -> out.println(json(rows));
       case YAML -> out.print(yaml(rows));
     }
@@ -66,6 +68,7 @@ final class Listing {
   private static String text(Object value) {
     return switch (value) {
       case Bytes bytes -> bytes.toString();
+      case Optional<?> optional -> optional.map(Listing::text).orElse("none");
       case List<?> list -> String.join(", ", list.stream().map(String::valueOf).toList());
       default -> String.valueOf(value);
     };
@@ -84,11 +87,12 @@ final class Listing {
         .dumpToString(plain(value));
   }
 
-  private static Object plain(Object value) {
+  private static @Nullable Object plain(Object value) {
     return switch (value) {
       case Bytes bytes -> bytes.count();
+      case Optional<?> optional -> optional.isPresent() ? plain(optional.get()) : null;
       case Map<?, ?> map -> {
-        var out = new LinkedHashMap<String, Object>();
+        var out = new LinkedHashMap<String, @Nullable Object>();
         map.forEach((key, item) -> out.put(String.valueOf(key), plain(item)));
         yield out;
       }

@@ -43,6 +43,7 @@ import picocli.CommandLine.Command;
       ConsoleCommand.class,
       InspectCommand.class,
       ImagesCommand.class,
+      PoolsCommand.class,
       PullCommand.class,
       PushCommand.class,
       TraceCommand.class,

@@ -20,6 +20,14 @@ final class NodeOptions {
   @Nullable Path state;
 
   @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description =
+          "Configuration of this machine: its pools (default: /etc/platter/node.yaml for root, else"
+              + " ~/.config/platter/node.yaml; $PLATTER_CONFIG).")
+  @Nullable Path config;
+
+  @Option(
       names = "--connect",
       paramLabel = "URI",
       description = "Use this libvirt instead of Platter's own ($PLATTER_CONNECT).")
@@ -51,7 +59,13 @@ final class NodeOptions {
     var layout = NodeConfig.layout(directory, environment);
     var libvirt = given(connect, "PLATTER_CONNECT");
     var host = given(registry, "PLATTER_REGISTRY");
-    return new NodeConfig(layout, libvirt, host, DaemonProgram.command(directory, libvirt, host));
+    var file = given(config, "PLATTER_CONFIG").map(text -> Path.of(text).toAbsolutePath());
+    return new NodeConfig(
+        layout,
+        libvirt,
+        host,
+        DaemonProgram.command(directory, libvirt, host, file),
+        file.or(() -> NodeConfig.usualFile(environment)));
   }
 
   private static Optional<String> given(@Nullable Object option, String variable) {

@@ -3,6 +3,8 @@ package dev.platter.cli;
 /** How a command shows what it found. */
 enum Output {
   TABLE,
+  /** A table with what is too much for most. */
+  WIDE,
   JSON,
   YAML;
 

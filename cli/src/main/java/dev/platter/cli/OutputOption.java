@@ -9,11 +9,11 @@ final class OutputOption {
   @Option(
       names = {"-o", "--output"},
       paramLabel = "FORMAT",
-      description = "table (default), json or yaml.")
+      description = "table (default), wide, json or yaml.")
   Output format = Output.TABLE;
 
   boolean table() {
-    return format == Output.TABLE;
+    return format == Output.TABLE || format == Output.WIDE;
   }
 
   /** Prints one object for programs; a table is the command's own business. */

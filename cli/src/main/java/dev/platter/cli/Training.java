@@ -2,6 +2,7 @@ package dev.platter.cli;
 
 import dev.platter.dialect.Manifests;
 import dev.platter.image.qcow2.Qcow2Overlay;
+import dev.platter.model.Pool;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.PlanJson;
 import dev.platter.plan.Planner;
@@ -51,7 +52,12 @@ final class Training {
     var layout = new StateLayout(state, state.resolve("run"));
     var facts =
         new NodeFacts(
-            layout, NodeFacts.Accelerator.TCG, "", "qemu", Map.of("a", "sha256:" + "0".repeat(64)));
+            layout,
+            NodeFacts.Accelerator.TCG,
+            "",
+            "qemu",
+            Map.of("a", "sha256:" + "0".repeat(64)),
+            Map.of(Pool.DEFAULT, layout.pool(Pool.DEFAULT).toString()));
     var plan = Planner.plan(vm, facts).plan();
     if (!PlanJson.read(PlanJson.write(plan)).equals(plan)) {
       throw new IllegalStateException("a plan read back is another plan");

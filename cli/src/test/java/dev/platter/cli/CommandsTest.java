@@ -145,10 +145,56 @@ class CommandsTest {
   }
 
   @Test
+  void poolsAreListedWithWhatIsInThem() throws IOException {
+    var ssd = Files.createDirectory(work.resolve("ssd"));
+    var config = work.resolve("node.yaml");
+    Files.writeString(
+        config,
+        "annotations:\n  kubevirt.io/storage.usage-type.fast: %s\n  platter.dev/storage.limit.fast: 1Gi\n"
+            .formatted(ssd));
+    var file =
+        manifest(
+            "pooled", "{source: {blank: {}}, size: 2Mi, copy: {usage-type: fast}, keep: true}");
+    assertThat(platter("run", file, "--config", config.toString()).status()).isZero();
+    var pools = platter("pools", "-o", "json", "--config", config.toString()).json();
+    assertThat(pools.findValuesAsText("name")).containsExactly("default", "fast");
+    assertThat(pools.get(0).get("limit").isNull()).isTrue();
+    var fast = pools.get(1);
+    assertThat(fast.get("directory").asText()).isEqualTo(ssd.toString());
+    assertThat(fast.get("limit").asLong()).isEqualTo(1 << 30);
+    assertThat(fast.get("promised").asLong()).isEqualTo(2 << 20);
+    assertThat(fast.get("free").asLong()).isPositive();
+    assertThat(fast.get("vms").get(0).asText()).isEqualTo("default/pooled");
+    assertThat(platter("pools", "--config", config.toString()).out())
+        .contains("PROMISED", "none", "1 GiB")
+        .doesNotContain("default/pooled");
+    assertThat(platter("pools", "-o", "wide", "--config", config.toString()).out())
+        .contains("VMS", "default/pooled");
+    assertThat(platter("pools", "-o", "json").json()).as("without configuration").hasSize(1);
+    var unknown =
+        platter(
+            "run",
+            manifest("other", "{source: {blank: {}}, size: 2Mi, copy: {usage-type: fats}}"),
+            "--config",
+            config.toString());
+    assertThat(unknown.status()).isEqualTo(3);
+    assertThat(unknown.err()).contains("it has default, fast");
+    Files.writeString(config, "annotation: {}\n");
+    var invalid = platter("pools", "--config", config.toString());
+    assertThat(invalid.status()).isEqualTo(3);
+    assertThat(invalid.err())
+        .contains("node.yaml:1: annotation: unknown field; did you mean 'annotations'?");
+    assertThat(platter("rm", "-f", "pooled", "--config", config.toString()).status())
+        .as("a VM can be removed whatever the configuration says")
+        .isZero();
+    assertThat(platter("pools", "--config", "/no/such.yaml").status()).isEqualTo(4);
+  }
+
+  @Test
   void doctorNamesWhatWorks() {
     var result = platter("doctor");
     assertThat(result.status()).isZero();
     assertThat(result.out())
-        .contains("qemu", "libvirt", "Platter's own, version 9", "state directory");
+        .contains("qemu", "libvirt", "Platter's own, version 9", "state directory", "pools");
   }
 }

@@ -104,7 +104,7 @@ final class Fields {
           mark,
           path,
           "the field '" + key + "' is missing; write, for example, " + key + ": " + example);
-    } else if (text == null || text.isBlank()) {
+    } else if (text == null ? node(key) == null : text.isBlank()) {
       problem(key, "must not be empty; write, for example, " + key + ": " + example);
       return null;
     }

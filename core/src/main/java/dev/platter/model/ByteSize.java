@@ -1,6 +1,7 @@
 package dev.platter.model;
 
 import java.math.BigDecimal;
+import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Pattern;
 
@@ -67,6 +68,19 @@ public record ByteSize(long bytes) implements Comparable<ByteSize> {
   @Override
   public int compareTo(ByteSize other) {
     return Long.compare(bytes, other.bytes);
+  }
+
+  /** For people: three digits or so. */
+  public String rounded() {
+    String[] names = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    var value = (double) bytes;
+    var unit = 0;
+    while (value >= 1024 && unit < names.length - 1) {
+      value /= 1024;
+      unit++;
+    }
+    var whole = value == Math.rint(value) || value >= 100;
+    return String.format(Locale.ROOT, whole ? "%.0f %s" : "%.1f %s", value, names[unit]);
   }
 
   /** The shortest exact spelling that {@link #parse} reads back. */

@@ -10,13 +10,15 @@ import java.util.Map;
  * @param libvirt the libvirt to use; empty means Platter's own
  * @param emulator path of the QEMU program
  * @param digests image references to the digests that they were resolved to
+ * @param pools usage types to the directories of their pools; the default one is among them
  */
 public record NodeFacts(
     StateLayout layout,
     Accelerator accelerator,
     String libvirt,
     String emulator,
-    Map<String, String> digests) {
+    Map<String, String> digests,
+    Map<String, String> pools) {
 
   /** How QEMU runs the guest's instructions. */
   public enum Accelerator {

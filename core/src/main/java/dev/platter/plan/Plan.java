@@ -10,6 +10,8 @@ import java.util.UUID;
  *
  * @param libvirt the libvirt that runs the VM; empty means Platter's own
  * @param images references to the digests that they mean for the life of this VM
+ * @param pools the pools that hold its local files, to the directories that they mean for the life
+ *     of this VM
  * @param disks the disks as the guest sees them, for people and programs that ask
  */
 public record Plan(
@@ -19,12 +21,14 @@ public record Plan(
     UUID uuid,
     String libvirt,
     Map<String, String> images,
+    Map<String, String> pools,
     List<PlannedDisk> disks,
     List<Step> steps) {
   public static final int VERSION = 1;
 
   public Plan {
     images = Map.copyOf(images);
+    pools = Map.copyOf(pools);
     disks = List.copyOf(disks);
     steps = List.copyOf(steps);
   }

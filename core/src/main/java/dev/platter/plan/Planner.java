@@ -14,13 +14,16 @@ import dev.platter.model.ImageSource;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.NbdSource;
 import dev.platter.model.PlatterException;
+import dev.platter.model.Pool;
 import dev.platter.model.RbdSource;
 import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import dev.platter.plan.PlannedDisk.Link;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +38,7 @@ public final class Planner {
   private final List<Step> checks = new ArrayList<>();
   private final List<PlannedDisk> disks = new ArrayList<>();
   private final TreeMap<String, String> images = new TreeMap<>();
+  private final TreeMap<String, String> pools = new TreeMap<>();
 
   private Planner(Vm vm, NodeFacts facts) {
     this.vm = vm;
@@ -68,6 +72,7 @@ public final class Planner {
             vm.uuid(),
             facts.libvirt(),
             images,
+            pools,
             disks,
             steps);
     return new Planned(plan, DomainXml.of(vm, facts, disks), seed);
@@ -198,11 +203,27 @@ public final class Planner {
   }
 
   private String poolFile(Disk disk, String suffix) {
-    var pool = disk.copy().usageType();
-    if (pool != null) {
-      throw unsupported(disk, "usage-type " + pool + ": this machine has the default pool only");
+    var usageType = disk.copy().usageType();
+    var pool = usageType == null ? Pool.DEFAULT : usageType;
+    var directory = facts.pools().get(pool);
+    if (directory == null) {
+      throw PlatterException.of(
+          PlatterException.Code.INVALID,
+          "disk "
+              + disk.name()
+              + ": this machine has no pool for the usage-type "
+              + pool
+              + "; it has "
+              + String.join(", ", new TreeSet<>(facts.pools().keySet())),
+          "Use one of these, or name a directory for it, as "
+              + Pool.USAGE_TYPE
+              + pool
+              + ", in the node's configuration (see docs/disks.md).");
     }
-    return facts.layout().disk(StateLayout.DEFAULT_POOL, vm.uuid(), disk.name(), suffix).toString();
+    pools.put(pool, directory);
+    return Path.of(directory)
+        .resolve(StateLayout.diskFile(vm.uuid(), disk.name(), suffix))
+        .toString();
   }
 
   private static Step.Life life(Disk disk) {

@@ -1,7 +1,10 @@
 package dev.platter.plan;
 
+import dev.platter.model.Pool;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.UUID;
+import java.util.regex.Pattern;
 
 /**
  * Knows every path below the state and run directories; nobody else joins names.
@@ -10,7 +13,8 @@ import java.util.UUID;
  * state/images/sha256-HEX/base.raw   the base of an image
  * state/images/sha256-HEX/image.json what it was made from, and whether it is sealed
  * state/images/sha256-HEX/*          what is needed until it is sealed
- * state/pools/NAME/UUID-DISK.*       overlays, clones and blank disks of VMs
+ * state/pools/default/UUID-DISK.*    overlays, clones and blank disks of VMs; other pools are where
+ *                                    the node's configuration says
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
@@ -20,7 +24,10 @@ import java.util.UUID;
  * </pre>
  */
 public record StateLayout(Path state, Path run) {
-  public static final String DEFAULT_POOL = "default";
+  public static final String DEFAULT_POOL = Pool.DEFAULT;
+
+  private static final Pattern DISK_FILE =
+      Pattern.compile("([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-.+");
 
   public Path images() {
     return state.resolve("images");
@@ -63,12 +70,24 @@ public record StateLayout(Path state, Path run) {
     return state.resolve("pools");
   }
 
+  /** Where the default pool lies, if the node's configuration does not put it elsewhere. */
   public Path pool(String name) {
     return pools().resolve(name);
   }
 
   public Path disk(String pool, UUID vm, String disk, String suffix) {
-    return pool(pool).resolve(vm + "-" + disk + "." + suffix);
+    return pool(pool).resolve(diskFile(vm, disk, suffix));
+  }
+
+  /** The name of a disk's file in whatever pool. */
+  public static String diskFile(UUID vm, String disk, String suffix) {
+    return vm + "-" + disk + "." + suffix;
+  }
+
+  /** Whose disk a file in a pool is; empty if its name is not of our making. */
+  public static Optional<UUID> ownerOf(String diskFile) {
+    var match = DISK_FILE.matcher(diskFile);
+    return match.matches() ? Optional.of(UUID.fromString(match.group(1))) : Optional.empty();
   }
 
   public Path vms() {
@@ -96,6 +115,10 @@ public record StateLayout(Path state, Path run) {
 
   public Path leasesLock() {
     return lock("leases");
+  }
+
+  public Path poolsLock() {
+    return lock("pools");
   }
 
   public Path bootLock() {

@@ -134,6 +134,10 @@ class GoldenTest {
         NodeFacts.Accelerator.TCG,
         "",
         "/usr/bin/qemu-system-x86_64",
-        digests);
+        digests,
+        Map.of(
+            "default", "/var/lib/platter/pools/default",
+            "fast", "/storage/ssd",
+            "slow", "/storage/rust"));
   }
 }

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 
 /**
  * Looks at what VMs need here. It makes the state directory and starts Platter's libvirt to see
@@ -50,6 +51,7 @@ public final class Doctor {
       check("libvirt", () -> libvirtVersion(machine));
       check("state directory", this::stateDirectory);
       free();
+      check("pools", this::pools);
     }
     return findings;
   }
@@ -110,6 +112,13 @@ public final class Doctor {
     Durable.publish(probe, "written by platter doctor\n");
     Durable.delete(probe);
     return state + " on " + Files.getFileStore(state).type();
+  }
+
+  private String pools() throws IOException {
+    return new Pools(config.layout(), config.file())
+        .list().stream()
+            .map(pool -> pool.name() + " in " + pool.directory())
+            .collect(Collectors.joining(", "));
   }
 
   private void free() {

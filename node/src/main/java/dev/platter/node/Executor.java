@@ -61,6 +61,7 @@ final class Executor {
                 + "'.");
       }
       refuseForeign(plan, plan.steps());
+      runner.preparePools(plan, plan.steps());
       up(VmRecord.create(layout, planned), new Given(planned.seed(), secrets));
     }
   }
@@ -80,12 +81,13 @@ final class Executor {
       down(record);
       var done = state(record).done();
       var steps = record.plan().steps();
-      refuseForeign(
-          record.plan(),
+      var missing =
           IntStream.range(0, steps.size())
               .filter(i -> !done.contains(i))
               .mapToObj(steps::get)
-              .toList());
+              .toList();
+      refuseForeign(record.plan(), missing);
+      runner.preparePools(record.plan(), missing);
       up(record, new Given(null, secrets));
     }
   }
@@ -192,7 +194,8 @@ final class Executor {
           if (!before.done().contains(i)) {
             Cancellation.check();
             progress.before(steps.get(i));
-            runner.run(record, steps.get(i), given);
+            var number = i;
+            runner.run(record, steps.get(i), given, bytes -> journal.reserve(number, bytes));
             unrecorded.add(i);
             journal.done(i);
             unrecorded.clear();
@@ -206,6 +209,7 @@ final class Executor {
       }
       journal.end(Journal.Goal.UP);
     }
+    runner.poolsChanged(record.plan());
   }
 
   /**
@@ -268,6 +272,7 @@ final class Executor {
     } else {
       journal.end(goal);
     }
+    runner.poolsChanged(record.plan());
   }
 
   /** The plan goes first: without it the rest is a creation that was cut short. */

@@ -29,6 +29,16 @@ public interface Hypervisor {
   /** Nothing happens if there is none. */
   void undefineSecret(UUID uuid);
 
+  /**
+   * Makes libvirt know a pool.
+   *
+   * @param directory exists
+   */
+  void ensurePool(String name, String directory);
+
+  /** Files of a pool were made or deleted. Returns at once; libvirt looks at the files later. */
+  void poolChanged(String name, String directory);
+
   DomainState state(UUID uuid);
 
   /** Asks the guest to power off; it may not listen. */

@@ -8,6 +8,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -40,31 +42,50 @@ final class Journal implements AutoCloseable {
    * @param everUp whether the VM has ever been up
    * @param up whether the last goal that was ended is {@link Goal#UP}
    * @param done the steps whose effect is there
+   * @param reserved how many bytes steps that are under way are going to take
    */
-  record State(@Nullable Goal open, boolean everUp, boolean up, SortedSet<Integer> done) {
+  record State(
+      @Nullable Goal open,
+      boolean everUp,
+      boolean up,
+      SortedSet<Integer> done,
+      Map<Integer, Long> reserved) {
     static State parse(String text) {
       Goal open = null;
       var everUp = false;
       var up = false;
       var done = new TreeSet<Integer>();
+      var reserved = new HashMap<Integer, Long>();
       var end = text.lastIndexOf('\n');
       for (var line : text.substring(0, end + 1).lines().toList()) {
         var words = line.split(" ", 2);
         var what = words.length > 1 ? words[1] : "";
         switch (words[0]) {
-          case "begin" -> open = Goal.valueOf(what);
+          case "begin" -> {
+            open = Goal.valueOf(what);
+            reserved.clear();
+          }
           case "end" -> {
             open = null;
             up = Goal.valueOf(what) == Goal.UP;
             everUp |= up;
           }
-          case "done" -> done.add(Integer.valueOf(what));
+          case "reserve" -> {
+            var space = what.indexOf(' ');
+            reserved.put(
+                Integer.valueOf(what.substring(0, space)), Long.valueOf(what.substring(space + 1)));
+          }
+          case "done" -> {
+            done.add(Integer.valueOf(what));
+            reserved.remove(Integer.valueOf(what));
+          }
           case "undone" -> done.remove(Integer.valueOf(what));
           case "everUp" -> everUp = true;
           default -> throw new IllegalArgumentException("not a journal record: " + line);
         }
       }
-      return new State(open, everUp, up, Collections.unmodifiableSortedSet(done));
+      return new State(
+          open, everUp, up, Collections.unmodifiableSortedSet(done), Map.copyOf(reserved));
     }
 
     /** The least text with the same meaning, for a VM at rest. */
@@ -114,6 +135,11 @@ final class Journal implements AutoCloseable {
 
   void begin(Goal goal) throws IOException {
     append("begin " + goal);
+  }
+
+  /** Counts until the step is done, or undone with all others. */
+  void reserve(int step, long bytes) throws IOException {
+    append("reserve " + step + " " + bytes);
   }
 
   void done(int step) throws IOException {

@@ -12,9 +12,10 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Domains of one libvirt, connected to when first needed. */
+/** Domains, secrets and pools of one libvirt, connected to when first needed. */
 final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   private final Supplier<String> uri;
+  private final LibvirtPools pools = new LibvirtPools(this::libvirt);
   private @Nullable Libvirt libvirt;
 
   LibvirtHypervisor(Supplier<String> uri) {
@@ -72,6 +73,20 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
         throw failed("take a secret from libvirt", e);
       }
     }
+  }
+
+  @Override
+  public void ensurePool(String name, String directory) {
+    try {
+      pools.ensure(name, directory);
+    } catch (LibvirtException e) {
+      throw failed("use " + directory + " as a storage pool", e);
+    }
+  }
+
+  @Override
+  public void poolChanged(String name, String directory) {
+    pools.refresh(name, directory);
   }
 
   @Override
@@ -145,7 +160,12 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   @Override
-  public synchronized void close() {
+  public void close() {
+    pools.close();
+    disconnect();
+  }
+
+  private synchronized void disconnect() {
     if (libvirt != null) {
       libvirt.close();
       libvirt = null;

@@ -25,6 +25,7 @@ public final class LocalNode {
         config.layout(),
         new LocalMachine(config.layout(), config.connect()),
         images(config),
+        new Pools(config.layout(), config.file()),
         progress);
   }
 

@@ -29,14 +29,21 @@ public final class Node implements AutoCloseable {
   private final Machine machine;
   private final Progress progress;
   private final Images images;
+  private final Pools pools;
   private final Executor executor;
 
+  /** With the default pool only. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
+    this(layout, machine, images, new Pools(layout, Optional.empty()), progress);
+  }
+
+  Node(StateLayout layout, Machine machine, Images images, Pools pools, Progress progress) {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
     var disks = new LocalDisks(progress);
     this.images = images;
+    this.pools = pools;
     var runner =
         new StepRunner(
             layout,
@@ -44,6 +51,7 @@ public final class Node implements AutoCloseable {
             new Leases(layout, this::exists),
             disks,
             new Masters(disks, new QemuReader(layout, progress)),
+            pools,
             machine,
             progress);
     this.executor = new Executor(layout, runner, progress);
@@ -82,13 +90,16 @@ public final class Node implements AutoCloseable {
    */
   public Planned plan(Vm vm) throws IOException {
     var known = VmRecord.find(layout, new VmKey(vm.namespace(), vm.name())).map(VmRecord::plan);
+    var directories = new HashMap<>(pools.directories());
+    known.ifPresent(plan -> directories.putAll(plan.pools()));
     var facts =
         new NodeFacts(
             layout,
             machine.accelerator(),
             known.isPresent() ? known.get().libvirt() : machine.libvirt(),
             machine.emulator(),
-            digests(vm, known.isPresent() ? known.get().images() : Map.of()));
+            digests(vm, known.isPresent() ? known.get().images() : Map.of()),
+            directories);
     return Planner.plan(vm, facts);
   }
 
@@ -205,6 +216,15 @@ public final class Node implements AutoCloseable {
       warn(e);
       return VmStatus.Phase.UNKNOWN;
     }
+  }
+
+  /** The pools and what is in them. libvirt looks again at those that VMs use. */
+  public List<PoolStatus> pools() throws IOException {
+    for (var record : VmRecord.list(layout, this::warn)) {
+      var plan = record.plan();
+      plan.pools().forEach(machine.hypervisor(plan.libvirt())::poolChanged);
+    }
+    return pools.status();
   }
 
   public Images images() {

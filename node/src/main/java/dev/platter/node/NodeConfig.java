@@ -18,9 +18,14 @@ import java.util.UUID;
  * @param registry the registry of references that name none
  * @param daemon the command that runs the daemon in the foreground; if empty, images are fetched in
  *     full before a VM starts
+ * @param file what the machine's owner configured; none if empty
  */
 public record NodeConfig(
-    StateLayout layout, Optional<String> connect, Optional<String> registry, List<String> daemon) {
+    StateLayout layout,
+    Optional<String> connect,
+    Optional<String> registry,
+    List<String> daemon,
+    Optional<Path> file) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -35,7 +40,16 @@ public record NodeConfig(
   private static final UUID RUN_DIRECTORIES =
       UUID.fromString("4a8f3a0e-98a4-4b1c-8f0b-0d7d4b7f2a11");
 
-  /** Without a daemon. */
+  /** Without a configuration file. */
+  public NodeConfig(
+      StateLayout layout,
+      Optional<String> connect,
+      Optional<String> registry,
+      List<String> daemon) {
+    this(layout, connect, registry, daemon, Optional.empty());
+  }
+
+  /** Without a daemon and a configuration file. */
   public NodeConfig(StateLayout layout, Optional<String> connect, Optional<String> registry) {
     this(layout, connect, registry, List.of());
   }
@@ -64,6 +78,22 @@ public record NodeConfig(
               Uuids.version5(RUN_DIRECTORIES, directory.toString()).toString().substring(0, 8));
     }
     return new StateLayout(directory, run);
+  }
+
+  /**
+   * The configuration file, if there is one in the usual place: the system's for root, their own
+   * for everybody else.
+   */
+  public static Optional<Path> usualFile(Map<String, String> environment) {
+    var file = uid().equals("0") ? Path.of("/etc") : userConfiguration(environment);
+    return Optional.of(file.resolve("platter").resolve("node.yaml")).filter(Files::exists);
+  }
+
+  private static Path userConfiguration(Map<String, String> environment) {
+    var given = environment.get("XDG_CONFIG_HOME");
+    return given == null || given.isEmpty()
+        ? Path.of(environment.getOrDefault("HOME", "/"), ".config")
+        : Path.of(given);
   }
 
   private static Path userState(Map<String, String> environment) {

@@ -35,6 +35,7 @@ final class StepRunner {
   private final Leases leases;
   private final LocalDisks disks;
   private final Masters masters;
+  private final Pools pools;
   private final Machine machine;
   private final Progress progress;
 
@@ -44,6 +45,7 @@ final class StepRunner {
       Leases leases,
       LocalDisks disks,
       Masters masters,
+      Pools pools,
       Machine machine,
       Progress progress) {
     this.layout = layout;
@@ -51,11 +53,12 @@ final class StepRunner {
     this.leases = leases;
     this.disks = disks;
     this.masters = masters;
+    this.pools = pools;
     this.machine = machine;
     this.progress = progress;
   }
 
-  void run(VmRecord vm, Step step, Given given) throws IOException {
+  void run(VmRecord vm, Step step, Given given, Pools.Reservation reservation) throws IOException {
     switch (step) {
       case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
@@ -63,7 +66,7 @@ final class StepRunner {
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
       case Step.CreateOverlay overlay -> overlay(overlay, given.secrets());
-      case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets());
+      case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
       case Step.CreateBlank blank ->
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
@@ -117,6 +120,34 @@ final class StepRunner {
         Code.CONFLICT,
         "the " + what + " exists, and no record of Platter names it",
         "Platter does not touch what it did not make. Move it away, or give the VM another name.");
+  }
+
+  /**
+   * Makes sure of the pools of a plan before anything is made in them. They are everybody's, so
+   * there is nothing to undo. A directory that is another pool's, or nobody's, by now still holds
+   * the disks that were made there.
+   */
+  void preparePools(Plan plan, List<Step> steps) throws IOException {
+    pools.refuseFull(steps);
+    var configured = pools.directories();
+    for (var pool : plan.pools().entrySet()) {
+      var directory = Path.of(pool.getValue());
+      if (directory.equals(layout.pool(pool.getKey()))) {
+        Durable.makeDirectories(directory);
+      } else if (!Files.isDirectory(directory)) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE,
+            directory + ", the directory of the pool " + pool.getKey() + ", is not there",
+            "Mount it, or remove the VM.");
+      }
+      if (pool.getValue().equals(configured.get(pool.getKey()))) {
+        hypervisor(plan).ensurePool(pool.getKey(), pool.getValue());
+      }
+    }
+  }
+
+  void poolsChanged(Plan plan) {
+    plan.pools().forEach(hypervisor(plan)::poolChanged);
   }
 
   boolean domainExists(Plan plan) {
@@ -174,14 +205,16 @@ final class StepRunner {
     create(step.path(), path -> Qcow2Overlay.create(path, backing, size));
   }
 
-  private void copy(Plan plan, Step.CloneDisk clone, SecretData secrets) throws IOException {
+  private void copy(
+      Plan plan, Step.CloneDisk clone, SecretData secrets, Pools.Reservation reservation)
+      throws IOException {
     if (clone.lease() == null) {
       for (var image : plan.images().entrySet()) {
         if (clone.from().toString().equals(layout.base(image.getValue()).toString())) {
           images.complete(image.getKey(), image.getValue(), progress);
         }
       }
-      create(clone.path(), path -> masters.copy(clone, path, secrets));
+      write(clone, secrets, reservation);
       return;
     }
     leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
@@ -190,10 +223,19 @@ final class StepRunner {
       if (file != null) {
         disks.check(Path.of(file), clone.from().format());
       }
-      create(clone.path(), path -> masters.copy(clone, path, secrets));
+      write(clone, secrets, reservation);
     } finally {
       leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
     }
+  }
+
+  private void write(Step.CloneDisk clone, SecretData secrets, Pools.Reservation reservation)
+      throws IOException {
+    var file = Path.of(clone.path());
+    if (pools.isLimited(file)) {
+      pools.reserve(file, masters.sizeOf(clone.from(), clone.size(), secrets), reservation);
+    }
+    create(clone.path(), path -> masters.copy(clone, path, secrets));
   }
 
   private static void writeSeed(Path path, @Nullable Seed seed) throws IOException {

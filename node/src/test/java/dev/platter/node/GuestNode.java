@@ -43,18 +43,25 @@ final class GuestNode implements AutoCloseable {
    * @param daemon the command that runs the daemon; none if empty
    */
   GuestNode(Path work, String uri, List<String> daemon) {
+    this(work, uri, daemon, Optional.empty(), Progress.NONE);
+  }
+
+  /**
+   * @param file the node's configuration
+   */
+  GuestNode(Path work, String uri, List<String> daemon, Optional<Path> file, Progress progress) {
     this.work = work;
     rememberAccelerator();
     this.node =
         LocalNode.open(
-            new NodeConfig(layout(), Optional.of(uri), Optional.empty(), daemon), Progress.NONE);
+            new NodeConfig(layout(), Optional.of(uri), Optional.empty(), daemon, file), progress);
   }
 
   /** Finding out that KVM does not work takes seconds, so it is done once for all nodes. */
   private void rememberAccelerator() {
     try {
       Files.createDirectories(layout().state());
-      if (Files.exists(MEMO)) {
+      if (Files.exists(MEMO) && !Files.exists(layout().accelerator())) {
         Files.copy(MEMO, layout().accelerator());
       }
     } catch (IOException e) {

@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -29,6 +30,20 @@ class JournalTest {
     assertThat(state.open()).isEqualTo(Journal.Goal.UP);
     assertThat(state.everUp()).isFalse();
     assertThat(state.done()).containsExactly(0);
+  }
+
+  @Test
+  void whatIsReservedCountsUntilTheStepIsDoneOrAllIsUndone() throws IOException {
+    try (var journal = Journal.create(file())) {
+      journal.begin(Journal.Goal.UP);
+      journal.reserve(0, 7L << 40);
+      journal.reserve(1, 5);
+      assertThat(Journal.read(file()).reserved()).isEqualTo(Map.of(0, 7L << 40, 1, 5L));
+      journal.done(0);
+      assertThat(Journal.read(file()).reserved()).isEqualTo(Map.of(1, 5L));
+      journal.begin(Journal.Goal.REMOVE);
+    }
+    assertThat(Journal.read(file()).reserved()).isEmpty();
   }
 
   @Test
@@ -69,7 +84,7 @@ class JournalTest {
     }
     assertThat(file().toFile().length()).isEqualTo(16 << 10);
     var state = Journal.read(file());
-    assertThat(state).isEqualTo(new Journal.State(null, true, true, state.done()));
+    assertThat(state).isEqualTo(new Journal.State(null, true, true, state.done(), Map.of()));
     assertThat(state.done()).containsExactly(0, 1);
   }
 }

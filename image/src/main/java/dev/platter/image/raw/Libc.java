@@ -52,6 +52,11 @@ final class Libc {
   private static final long FICLONERANGE = 0x4020940dL;
   private static final long BLKSSZGET = 0x1268L;
 
+  /** Of struct stat, the same for x86-64 and AArch64. */
+  private static final int STAT_BYTES = 144;
+
+  private static final int STAT_BLOCKS = 64;
+
   private static final Linker LINKER = Linker.nativeLinker();
   private static final StructLayout STATE = Linker.Option.captureStateLayout();
   private static final VarHandle ERRNO =
@@ -70,6 +75,7 @@ final class Libc {
   private static final MemorySegment IOCTL = function("ioctl");
   private static final MemorySegment PWRITE = function("pwrite");
   private static final MemorySegment MADVISE = function("madvise");
+  private static final MemorySegment LSTAT = function("lstat");
   private static final MemorySegment STRERROR = function("strerror");
 
   private Libc() {}
@@ -119,6 +125,15 @@ final class Libc {
       MemorySegment size = arena.allocate(JAVA_INT);
       int result = intOf(IOCTL, fd, BLKSSZGET, size.address(), 0);
       return result < 0 ? result : size.get(JAVA_INT, 0);
+    }
+  }
+
+  /** How many blocks of 512 bytes a file takes of its file system; a link is not followed. */
+  static long blocks(String path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment stat = arena.allocate(STAT_BYTES, Long.BYTES);
+      int result = intOf(LSTAT, arena.allocateFrom(path).address(), stat.address(), 0, 0);
+      return result < 0 ? result : stat.get(JAVA_LONG, STAT_BLOCKS);
     }
   }
 

@@ -167,7 +167,16 @@ public final class NativeFile implements Closeable {
     return Libc.cloneRange(fd, to, source.fd, from, length) == 0;
   }
 
+  /** How many blocks of 512 bytes a file takes, which is not opened for it. */
+  static long blocks(Path path) throws IOException {
+    return checked(path, Libc.blocks(path.toString()));
+  }
+
   private long checked(long result) throws IOException {
+    return checked(path, result);
+  }
+
+  private static long checked(Path path, long result) throws IOException {
     if (result < 0) {
       throw failure(path, (int) -result);
     }

@@ -21,6 +21,14 @@ public final class SparseFile {
     return bytes;
   }
 
+  /**
+   * What the file takes of its file system, as {@code du} counts it: in contrast to {@link
+   * #allocated} with space that is reserved but not written.
+   */
+  public static long onDisk(Path path) throws IOException {
+    return Math.multiplyExact(512, NativeFile.blocks(path));
+  }
+
   /** A blank raw disk, synced; fails if the name exists. The size is taken as it is. */
   public static void create(Path path, long size) throws IOException {
     if (size < 0) {

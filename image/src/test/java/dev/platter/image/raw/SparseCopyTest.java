@@ -47,6 +47,17 @@ class SparseCopyTest {
   }
 
   @Test
+  void whatAFileTakesOfItsFileSystemIsWhatQemuSays() throws IOException {
+    SparseFile.create(source, 1L << 40);
+    Qemu.io(source, "raw", "write -P 1 0 64k", "write -P 2 512G 1M", "write -P 3 1023G 4k");
+    assertThat(SparseFile.onDisk(source)).isEqualTo(Qemu.allocated(source)).isPositive();
+    Files.createSymbolicLink(target, source);
+    assertThat(SparseFile.onDisk(target)).as("of the link itself").isLessThan(8192);
+    assertThatThrownBy(() -> SparseFile.onDisk(dir.resolve("missing")))
+        .isInstanceOf(NoSuchFileException.class);
+  }
+
+  @Test
   void bytesAreTheSameAtAnyLength() throws IOException {
     for (int size : new int[] {0, 1, 4095, 4096, 4097, (1 << 20) - 1, (3 << 20) + 777}) {
       Files.write(source, MixedBytes.of(size, size));

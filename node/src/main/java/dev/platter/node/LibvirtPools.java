@@ -1,0 +1,128 @@
+package dev.platter.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.model.Uuids;
+import dev.platter.node.libvirt.Libvirt;
+import dev.platter.node.libvirt.LibvirtException;
+import dev.platter.node.libvirt.StoragePool;
+import dev.platter.plan.PoolXml;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Platter's pools as storage pools of libvirt, for whoever looks there. libvirt cannot make an
+ * overlay on a network disk, so Platter makes all files itself and tells libvirt to look again.
+ * That opens every file in the directory, so nobody waits for it: it happens in the background, and
+ * ends before the connection does.
+ *
+ * <p>A pool is shared by VMs and never undone. Its UUID tells whose it is: the first half follows
+ * from its name and says that it is Platter's, the second from its directory too. Platter's pool
+ * that lies elsewhere by now is defined anew, where the files of both directories stay; a pool of
+ * somebody else is left alone.
+ */
+final class LibvirtPools implements AutoCloseable {
+  private static final UUID SPACE = UUID.fromString("c1f0a9d2-2f0b-4b7e-9d6e-57a1c0d3e8b4");
+
+  private final Supplier<Libvirt> libvirt;
+  private final Set<String> waiting = new HashSet<>();
+  private @Nullable ExecutorService background;
+
+  LibvirtPools(Supplier<Libvirt> libvirt) {
+    this.libvirt = libvirt;
+  }
+
+  static String title(String name) {
+    return "platter-" + name;
+  }
+
+  private static UUID uuid(String name, String directory) {
+    return new UUID(
+        Uuids.version5(SPACE, name).getMostSignificantBits(),
+        Uuids.version5(SPACE, name + ":" + directory).getLeastSignificantBits());
+  }
+
+  /** The pool is defined and active afterwards; its directory must exist. */
+  void ensure(String name, String directory) {
+    try {
+      define(name, directory);
+    } catch (LibvirtException _) {
+      // Another process may have done the same at the same time; then it is done by now.
+      define(name, directory);
+    }
+  }
+
+  private void define(String name, String directory) {
+    var uuid = uuid(name, directory);
+    try (var found = libvirt.get().pool(title(name)).orElse(null)) {
+      if (found != null && found.uuid().equals(uuid)) {
+        if (!found.isActive()) {
+          found.start();
+        }
+        return;
+      }
+      if (found != null) {
+        forget(found, uuid);
+      }
+    }
+    try (var pool = libvirt.get().definePool(PoolXml.of(title(name), uuid, directory))) {
+      pool.start();
+    }
+  }
+
+  private static void forget(StoragePool pool, UUID ours) {
+    if (pool.uuid().getMostSignificantBits() != ours.getMostSignificantBits()) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "libvirt has a storage pool " + pool.name() + " that Platter did not make",
+          "Platter does not touch it. Rename it, or use another usage-type.");
+    }
+    if (pool.isActive()) {
+      pool.stop();
+    }
+    pool.undefine();
+  }
+
+  /** Soon, libvirt knows which files are in the pool; if there is no such pool, nothing happens. */
+  synchronized void refresh(String name, String directory) {
+    if (background == null) {
+      background =
+          Executors.newSingleThreadExecutor(
+              Thread.ofPlatform().daemon().name("pool-refresh").factory());
+    }
+    if (waiting.add(name + ":" + directory)) {
+      background.execute(() -> refreshNow(name, directory));
+    }
+  }
+
+  private void refreshNow(String name, String directory) {
+    synchronized (this) {
+      waiting.remove(name + ":" + directory);
+    }
+    try (var pool = libvirt.get().pool(title(name)).orElse(null)) {
+      if (pool != null && pool.uuid().equals(uuid(name, directory)) && pool.isActive()) {
+        pool.refresh();
+      }
+    } catch (LibvirtException | PlatterException _) {
+      // No VM depends on it, and there is nobody to tell. The next change makes libvirt look again.
+    }
+  }
+
+  /** Waits for what is under way. */
+  @Override
+  public void close() {
+    ExecutorService ending;
+    synchronized (this) {
+      ending = background;
+      background = null;
+    }
+    if (ending != null) {
+      ending.close();
+    }
+  }
+}

@@ -1,0 +1,88 @@
+package dev.platter.node;
+
+import dev.platter.dialect.NodeFile;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.model.Pool;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Reads the node's configuration file. */
+final class NodeFiles {
+  private static final int MOST_BYTES = 1 << 20;
+
+  private NodeFiles() {}
+
+  static List<Pool> pools(Path file, StateLayout layout) throws IOException {
+    var usual = layout.pool(Pool.DEFAULT);
+    var real = real(usual);
+    return NodeFile.pools(file.toString(), text(file), real, NodeFiles::directory).stream()
+        .map(
+            pool ->
+                pool.directory().equals(real) ? new Pool(pool.name(), usual, pool.limit()) : pool)
+        .toList();
+  }
+
+  private static String text(Path file) {
+    byte[] bytes;
+    try (var in = Files.newInputStream(file)) {
+      bytes = in.readNBytes(MOST_BYTES + 1);
+    } catch (NoSuchFileException e) {
+      throw PlatterException.of(
+          Code.NOT_FOUND,
+          "there is no file " + file,
+          "Name the node's configuration, or leave it out; then there is the default pool only.",
+          e);
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.INVALID,
+          file + ", the node's configuration, cannot be read: " + e.getMessage(),
+          "Name a YAML file that you may read.",
+          e);
+    }
+    if (bytes.length > MOST_BYTES) {
+      throw PlatterException.of(
+          Code.INVALID, file + " is larger than 1 MiB", "A configuration is a few lines.");
+    }
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+    } catch (CharacterCodingException e) {
+      throw PlatterException.of(Code.INVALID, file + " is not UTF-8 text", "Save it as UTF-8.", e);
+    }
+  }
+
+  /** Plans name the real path, so that disks stay where they are when a link is changed. */
+  private static Path directory(String text) {
+    var path = Path.of(text);
+    if (!Files.isDirectory(path)) {
+      throw new IllegalArgumentException(
+          Files.exists(path)
+              ? path + " is not a directory"
+              : "there is no directory " + path + "; make it, or mount what belongs there");
+    }
+    if (!Files.isWritable(path)) {
+      throw new IllegalArgumentException(path + " cannot be written to");
+    }
+    try {
+      return path.toRealPath();
+    } catch (IOException e) {
+      throw new IllegalArgumentException(path + " cannot be used: " + e.getMessage(), e);
+    }
+  }
+
+  /** As far as it exists: what the directories of other pools are compared with. */
+  private static Path real(Path path) throws IOException {
+    var parent = path.getParent();
+    if (Files.exists(path) || parent == null) {
+      return path.toRealPath();
+    }
+    return real(parent).resolve(path.getFileName());
+  }
+}
