@@ -174,7 +174,7 @@ public final class NativeFile implements Closeable {
     return result;
   }
 
-  private static IOException failure(Path path, int errno) {
+  static IOException failure(Path path, int errno) {
     return switch (errno) {
       case Libc.ENOENT -> new NoSuchFileException(path.toString());
       case Libc.EEXIST -> new FileAlreadyExistsException(path.toString());
