@@ -14,7 +14,7 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
  * wrong with it.
  */
 public final class Manifests {
-  private static final String KINDS = 
+  private static final String KINDS =
       "VM, VirtualMachine, PersistentVolumeClaim, PersistentVolume, Secret and ConfigMap";
 
   private Manifests() {}
@@ -115,6 +115,14 @@ public final class Manifests {
       case "ConfigMap" -> {
         version(fields, "v1");
         yield CephClusters.read(fields);
+      }
+      case "List" -> {
+        version(fields, "v1");
+        var all = Objects.NONE;
+        for (var item : fields.items("items")) {
+          all = all.with(document(item, vms, problems));
+        }
+        yield all;
       }
       default -> {
         fields.problem(

@@ -21,8 +21,7 @@ final class NetworkSources {
   /** What needs no quoting in any of the ways in which QEMU and libvirt write names. */
   static final Pattern WORD = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,252}");
 
-  static final Pattern ISCSI_NAME =
-      Pattern.compile("(iqn|eui|naa)\\.[A-Za-z0-9.:_-]{1,219}");
+  static final Pattern ISCSI_NAME = Pattern.compile("(iqn|eui|naa)\\.[A-Za-z0-9.:_-]{1,219}");
 
   private final @Nullable String namespace;
 

@@ -74,12 +74,7 @@ final class VolumeObjects {
     }
     var volume =
         new Volume(
-            name,
-            claim,
-            block != null && block,
-            found.fsType(),
-            found.readOnly(),
-            found.storage());
+            name, claim, block != null && block, found.fsType(), found.readOnly(), found.storage());
     return new Objects(List.of(), found.secrets(), Volumes.of(volume));
   }
 

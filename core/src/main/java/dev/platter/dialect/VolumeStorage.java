@@ -101,8 +101,7 @@ final class VolumeStorage {
     var lun = storage.integer("lun", 0, 16383);
     Volume.Login login = null;
     if (storage.flag("chapAuthSession")) {
-      login =
-          login("secretRef", null, "node.session.auth.username", "node.session.auth.password");
+      login = login("secretRef", null, "node.session.auth.username", "node.session.auth.password");
       if (login == null) {
         storage.problem("chapAuthSession", "needs a secretRef with the name of a Secret");
       }
@@ -191,8 +190,7 @@ final class VolumeStorage {
       image = handle;
     }
     if (image == null || !NetworkSources.WORD.matcher(image).matches()) {
-      attributes.problem(
-          "imageName", "names no image; a static volume has it as its volumeHandle");
+      attributes.problem("imageName", "names no image; a static volume has it as its volumeHandle");
     }
     var login = login("nodeStageSecretRef", null, "userID", "userKey");
     return cluster == null || pool == null || image == null

@@ -170,7 +170,9 @@ public final class Claims {
           throw failed(
               Code.UNSUPPORTED,
               disk,
-              "PersistentVolume " + volume.name() + " is of a type that Platter cannot use: "
+              "PersistentVolume "
+                  + volume.name()
+                  + " is of a type that Platter cannot use: "
                   + unknown.type(),
               "It knows " + KNOWN + ".");
     };
@@ -206,7 +208,10 @@ public final class Claims {
       throw failed(
           Code.UNSUPPORTED,
           disk,
-          "the " + what + " has a file system (" + volume.fsType()
+          "the "
+              + what
+              + " has a file system ("
+              + volume.fsType()
               + ") for a kubelet to mount, and there is none here",
           "If the VM should have the whole volume as its disk, write driver: {name: qemu}, or"
               + " volumeMode: Block in the claim and the volume.");

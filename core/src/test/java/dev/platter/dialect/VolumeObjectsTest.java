@@ -127,14 +127,30 @@ class VolumeObjectsTest {
   }
 
   @Test
+  void aListIsReadAsItsItems() {
+    var list =
+        """
+        apiVersion: v1
+        kind: List
+        items:
+        - {kind: PersistentVolume, metadata: {name: v}, spec: {local: {path: /a}}}
+        - {kind: PersistentVolume, metadata: {name: w}, spec: {hostPath: {path: /b}}}
+        """;
+    assertThat(Manifests.objects("t.yaml", list).volumes().volumes()).containsOnlyKeys("v", "w");
+    assertThat(refused(list.replace("/b", "b")).details())
+        .containsExactly(
+            "t.yaml:5: spec.hostPath.path: 'b' is relative, and QEMU starts in another directory;"
+                + " write the whole path");
+  }
+
+  @Test
   void objectsBesideAVmDoNotChangeItsName() {
     var claim =
         "kind: PersistentVolumeClaim\nmetadata: {name: c}\nspec: {resources: {requests: {storage: 1}}}\n";
     var disks = "disks: [{source: {pvc: c}}]\n";
     assertThat(Manifests.objects("web.yaml", claim + "---\n" + disks).vms().getFirst().name())
         .isEqualTo("web");
-    assertThat(
-            Manifests.objects("web.yaml", disks + "---\n" + claim + "---\n" + disks).vms())
+    assertThat(Manifests.objects("web.yaml", disks + "---\n" + claim + "---\n" + disks).vms())
         .extracting(vm -> vm.name())
         .containsExactly("web-1", "web-2");
   }
@@ -142,6 +158,7 @@ class VolumeObjectsTest {
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
+      quoteCharacter = '`',
       value = {
         "{}|says not where the volume is",
         "{local: {path: /a}, nfs: {}}|gives local and nfs",
@@ -170,6 +187,7 @@ class VolumeObjectsTest {
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
+      quoteCharacter = '`',
       value = {
         "{}|resources.requests.storage is missing",
         "{resources: {requests: {storage: much}}}|'much' is not a size",
@@ -184,6 +202,7 @@ class VolumeObjectsTest {
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
+      quoteCharacter = '`',
       value = {
         "{|not YAML",
         "{}|expected a list of clusters",

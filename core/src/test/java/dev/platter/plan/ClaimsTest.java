@@ -84,8 +84,7 @@ class ClaimsTest {
   void aNetworkVolumeWithoutAFileSystemIsARawDisk() {
     assertThat(resolve(disk(""), claim(", volumeName: v"), volume(ISCSI)))
         .isEqualTo(
-            new IscsiSource(
-                new Endpoint("192.0.2.1", 3260), "iqn.2017-01.com.example:a", 3, null));
+            new IscsiSource(new Endpoint("192.0.2.1", 3260), "iqn.2017-01.com.example:a", 3, null));
   }
 
   @Test
@@ -114,7 +113,8 @@ class ClaimsTest {
   @Test
   void chapNamesAreReadFromTheSecretAndPasswordsAreNot() {
     var chap =
-        ISCSI.replace("lun: 3", "lun: 3, chapAuthSession: true, secretRef: {name: s, namespace: n}");
+        ISCSI.replace(
+            "lun: 3", "lun: 3, chapAuthSession: true, secretRef: {name: s, namespace: n}");
     var secret =
         "---\nkind: Secret\nmetadata: {name: s, namespace: n}\n"
             + "stringData: {node.session.auth.username: joe, node.session.auth.password: x}\n";
@@ -175,7 +175,9 @@ class ClaimsTest {
     var key = SecretRef.ofObject("PersistentVolume", "v", "key");
     assertThat(vm.disks().getFirst().source())
         .isEqualTo(new RbdSource(MONITORS, "p", "img", new Credentials("u", key)));
-    assertThat(objects.secrets().find(key.name(), key.key()).orElseThrow()).asString().isEqualTo("c2VjcmV0");
+    assertThat(objects.secrets().find(key.name(), key.key()).orElseThrow())
+        .asString()
+        .isEqualTo("c2VjcmV0");
     assertThat(objects.toString()).doesNotContain("c2VjcmV0");
   }
 

@@ -114,8 +114,7 @@ class GoldenTest {
     return Planner.plan(resolved, facts(resolved));
   }
 
-  private static void effectOf(
-      Vm vm, Objects objects, String suffix, Map<String, String> out) {
+  private static void effectOf(Vm vm, Objects objects, String suffix, Map<String, String> out) {
     try {
       var planned = planned(vm, objects);
       out.put("plan" + suffix + ".json", PlanJson.write(planned.plan()));

@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.image.raw.PinnedFile;
+import dev.platter.image.raw.SparseFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
@@ -11,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -24,34 +26,38 @@ import org.jspecify.annotations.Nullable;
  * changed at any moment. So nothing below the root is followed, and what was checked is what is
  * used. That QEMU, which opens it by name, has the same file is checked by {@link QemuProcess}.
  *
+ * <p>A disk is as large as its claim, or as what fits if the file system has less room: a guest
+ * that finds its disk full can help itself, one whose disk cannot be stored stands still. It grows
+ * when the claim or the room does, and is never cut.
+ *
  * <p>A new file is for its owner alone, which is who QEMU runs as. One that was there keeps its
  * owner and mode.
  */
 final class DiskImg {
   private static final long MIB = 1 << 20;
 
-  /** Of small claims a twentieth, which is more than ext4 and XFS need for themselves. */
+  /** Of small disks a twentieth is kept. */
   private static final long MOST_RESERVE = 64 * MIB;
 
   private DiskImg() {}
 
-  /** The name is given by a hard link, which unlike a rename replaces nothing. */
+  /**
+   * Whatever is there is for the next step to look at. The name is given by a hard link, which
+   * unlike a rename replaces nothing.
+   */
   static void make(Step.MakeDiskImg step) throws IOException {
     var root = Path.of(step.root());
     checkRoot(root);
     var file = StateLayout.diskImg(root);
-    try (var _ = PinnedFile.open(file)) {
-      check(root, null);
+    if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
       return;
-    } catch (NoSuchFileException e) {
-      // It is to be made.
     }
     var unfinished = Path.of(step.unfinished());
     var options = Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
     var mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
     var channel = FileChannel.open(unfinished, options, mode);
     try (channel) {
-      extend(channel, sizeFor(root, step.size()));
+      extend(channel, newSize(root, step.size()));
       channel.force(true);
       Files.createLink(file, unfinished);
     } catch (FileAlreadyExistsException e) {
@@ -100,33 +106,36 @@ final class DiskImg {
     }
   }
 
+  /** What it holds already is room that it has. */
   private static long grow(Path root, PinnedFile pinned, long claim) throws IOException {
-    var size = sizeFor(root, claim);
-    if (pinned.size() >= size) {
+    if (pinned.size() >= sizeFor(claim)) {
       return pinned.size();
     }
-    try (var channel = FileChannel.open(pinned.path(), StandardOpenOption.WRITE)) {
-      extend(channel, size);
-      channel.force(true);
+    var room = root.toFile().getUsableSpace() + SparseFile.allocated(pinned.path());
+    var size = Math.max(pinned.size(), sizeFor(Math.min(claim, room)));
+    if (size > pinned.size()) {
+      try (var channel = FileChannel.open(pinned.path(), StandardOpenOption.WRITE)) {
+        extend(channel, size);
+        channel.force(true);
+      }
     }
     return size;
   }
 
-  /**
-   * The size of the disk for a claim: what the claim asks for, or the whole file system if that is
-   * smaller; less a reserve for the file system's own needs; whole mebibytes. It depends on nothing
-   * that changes while the volume is used, so that a disk does not grow by itself.
-   */
-  private static long sizeFor(Path root, long claim) {
-    var most = Math.min(claim, root.toFile().getTotalSpace());
-    var size = (most - Math.min(most / 20, MOST_RESERVE)) / MIB * MIB;
+  private static long newSize(Path root, long claim) {
+    var size = sizeFor(Math.min(claim, root.toFile().getUsableSpace()));
     if (size < MIB) {
       throw PlatterException.of(
           Code.INVALID,
           "a claim of " + claim + " bytes at " + root + " leaves no room for a disk",
-          "Claim 2Mi at least.");
+          "Claim 2Mi at least, and see that the file system has room for them.");
     }
     return size;
+  }
+
+  /** Whole mebibytes, less a reserve for the file system's own needs. */
+  private static long sizeFor(long bytes) {
+    return (bytes - Math.min(bytes / 20, MOST_RESERVE)) / MIB * MIB;
   }
 
   private static void extend(FileChannel channel, long size) throws IOException {

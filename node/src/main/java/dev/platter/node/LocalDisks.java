@@ -16,6 +16,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.locks.LockSupport;
 
 /** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
 final class LocalDisks {
@@ -49,28 +50,34 @@ final class LocalDisks {
 
   /** A link to a device is as good as the device: {@code /dev/disk} is full of them. */
   static void checkDevice(Path path) throws IOException {
-    PlatterException refused = null;
     try (var pinned = PinnedFile.open(path.toRealPath())) {
-      if (!pinned.kind().equals("a block device")) {
-        refused =
-            PlatterException.of(
-                Code.INVALID,
-                path + " is " + pinned.kind() + " and not a block device",
-                "A volume that is a directory has volumeMode: Filesystem.");
-      } else if (PinnedFile.isBusy(pinned.path())) {
-        refused =
-            PlatterException.of(
-                Code.CONFLICT,
-                path + " is in use by this machine itself, which has mounted it or a part of it",
-                "Unmount it first: two file systems on one device destroy each other.");
+      if (!pinned.isBlockDevice()) {
+        throw PlatterException.of(
+            Code.INVALID,
+            path + " is " + pinned.kind() + " and not a block device",
+            "A volume that is a directory has volumeMode: Filesystem.");
+      }
+      if (isBusy(pinned.path())) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            path + " is in use by this machine itself, which has mounted it or a part of it",
+            "Unmount it first: two file systems on one device destroy each other.");
       }
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
           Code.NOT_FOUND, "there is no device " + path, "Check the path in the volume.", e);
     }
-    if (refused != null) {
-      throw refused;
+  }
+
+  /** Somebody who asks the same question at the same moment makes it busy, but not for long. */
+  private static boolean isBusy(Path device) throws IOException {
+    for (var i = 0; i < 10; i++) {
+      if (!PinnedFile.isBusy(device)) {
+        return false;
+      }
+      LockSupport.parkNanos(10_000_000);
     }
+    return true;
   }
 
   long virtualSize(Path file, DiskFormat format) throws IOException {

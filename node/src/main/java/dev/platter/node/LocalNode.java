@@ -21,11 +21,11 @@ public final class LocalNode {
   private LocalNode() {}
 
   public static Node open(NodeConfig config, Progress progress) {
-    return new Node(
-        config.layout(),
-        new LocalMachine(config.layout(), config.connect()),
-        images(config),
-        progress);
+    return open(config, new LocalMachine(config.layout(), config.connect()), progress);
+  }
+
+  static Node open(NodeConfig config, Machine machine, Progress progress) {
+    return new Node(config.layout(), machine, images(config), progress);
   }
 
   private static Images images(NodeConfig config) {

@@ -146,8 +146,7 @@ final class StepRunner {
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
     try {
-      hypervisor(vm.plan())
-          .start(vm.domainXml(layout), served(vm.plan()), opened(vm.plan()));
+      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened(vm.plan()));
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Whatever has a name at one moment, held so that what is looked at and what is then used are the
@@ -15,22 +16,34 @@ import java.util.Map;
  */
 public final class PinnedFile implements Closeable {
   private static final int KIND = 0170000;
+  private static final int REGULAR = 0100000;
+  private static final int BLOCK_DEVICE = 0060000;
 
   private final int fd;
-  private final Map<String, Object> attributes;
+  private final int mode;
+  private final int names;
+  private final long size;
+  private final String identity;
 
   private PinnedFile(Path path) throws IOException {
-    this.fd =
-        Libc.open(path.toString(), Libc.O_PATH | Libc.O_NOFOLLOW | Libc.O_CLOEXEC, 0);
+    this.fd = Libc.open(path.toString(), Libc.O_PATH | Libc.O_NOFOLLOW | Libc.O_CLOEXEC, 0);
     if (fd < 0) {
       throw NativeFile.failure(path, -fd);
     }
     try {
-      this.attributes = Files.readAttributes(path(), "unix:mode,nlink,dev,ino,size");
+      Map<String, Object> unix = Files.readAttributes(path(), "unix:mode,nlink,size,dev,ino");
+      this.mode = (int) number(unix, "mode");
+      this.names = (int) number(unix, "nlink");
+      this.size = number(unix, "size");
+      this.identity = number(unix, "dev") + ":" + number(unix, "ino");
     } catch (Throwable e) {
       Libc.close(fd);
       throw e;
     }
+  }
+
+  private static long number(Map<String, Object> unix, String attribute) {
+    return ((Number) Objects.requireNonNull(unix.get(attribute))).longValue();
   }
 
   /**
@@ -60,43 +73,39 @@ public final class PinnedFile implements Closeable {
 
   /** For people: {@code a regular file}, {@code a symbolic link}, … */
   public String kind() {
-    return switch (number("mode") & KIND) {
-      case 0100000 -> "a regular file";
+    return switch (mode & KIND) {
+      case REGULAR -> "a regular file";
+      case BLOCK_DEVICE -> "a block device";
+      case 0020000 -> "a character device";
       case 0040000 -> "a directory";
       case 0120000 -> "a symbolic link";
       case 0010000 -> "a FIFO";
-      case 0020000 -> "a character device";
-      case 0060000 -> "a block device";
       case 0140000 -> "a socket";
       default -> "something unknown";
     };
   }
 
   public boolean isRegular() {
-    return (number("mode") & KIND) == 0100000;
+    return (mode & KIND) == REGULAR;
   }
 
-  public boolean isDirectory() {
-    return (number("mode") & KIND) == 0040000;
+  public boolean isBlockDevice() {
+    return (mode & KIND) == BLOCK_DEVICE;
   }
 
-  /** How many names a file has. */
+  /** How many names (hard links) it has. */
   public int names() {
-    return number("nlink");
+    return names;
   }
 
-  /** The size when it was pinned. */
+  /** The size of a regular file when it was pinned. */
   public long size() {
-    return ((Number) attributes.get("size")).longValue();
+    return size;
   }
 
-  /** The same for the same file, whatever it is called. */
+  /** Device and inode: the same for the same file, whatever it is called. */
   public String identity() {
-    return attributes.get("dev") + ":" + attributes.get("ino");
-  }
-
-  private int number(String attribute) {
-    return ((Number) attributes.get(attribute)).intValue();
+    return identity;
   }
 
   @Override
