@@ -9,6 +9,7 @@ import dev.platter.plan.PlanJson;
 import dev.platter.plan.PlannedDisk;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -106,9 +107,12 @@ final class InspectCommand extends NodeCommand {
     if (network != null) {
       return network.protocol() + "  " + network;
     }
+    if (link.device() != null) {
+      return "device  " + link;
+    }
     var file = Path.of(String.valueOf(link.file()));
     var role = depth > 0 ? "base" : disk.chain().size() > 1 ? "overlay" : disk.source();
-    if (!Files.exists(file)) {
+    if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
       return role
           + "  "
           + file

@@ -37,7 +37,7 @@ final class Manifest {
         throw PlatterException.of(
             Code.INVALID,
             "there is a VM in " + file,
-            "With -f give what VMs refer to, such as Secrets.");
+            "With -f give what VMs refer to, such as Secrets and PersistentVolumeClaims.");
       }
       objects = objects.with(more);
     }

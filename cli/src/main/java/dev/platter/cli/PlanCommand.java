@@ -24,7 +24,8 @@ final class PlanCommand extends NodeCommand {
   @Option(
       names = {"-f", "--objects"},
       paramLabel = "FILE",
-      description = "YAML file of objects that the VMs refer to, such as Secrets; may be repeated.")
+      description =
+          "YAML file of objects that the VMs refer to: Secrets, claims, volumes; may be repeated.")
   List<String> objects = new ArrayList<>();
 
   @Mixin OutputOption output = new OutputOption();
@@ -36,8 +37,9 @@ final class PlanCommand extends NodeCommand {
 
   @Override
   void run(Node node) throws IOException {
-    for (var vm : Manifest.read(String.valueOf(file), objects).vms()) {
-      var planned = node.plan(vm);
+    var given = Manifest.read(String.valueOf(file), objects);
+    for (var vm : given.vms()) {
+      var planned = node.plan(vm, given);
       var seed = planned.seed();
       if (!output.table()) {
         var all = new LinkedHashMap<String, Object>();

@@ -28,7 +28,8 @@ final class RunCommand extends NodeCommand {
   @Option(
       names = {"-f", "--objects"},
       paramLabel = "FILE",
-      description = "YAML file of objects that the VMs refer to, such as Secrets; may be repeated.")
+      description =
+          "YAML file of objects that the VMs refer to: Secrets, claims, volumes; may be repeated.")
   List<String> objects = new ArrayList<>();
 
   @Option(
@@ -50,7 +51,7 @@ final class RunCommand extends NodeCommand {
     for (var vm : vms) {
       var ports = new ArrayList<>(vm.publish());
       publish.forEach(text -> ports.add(PortForward.parse(text)));
-      var status = node.run(vm.withPublish(ports), given.secrets());
+      var status = node.run(vm.withPublish(ports), given);
       out()
           .printf(
               Locale.ROOT,

@@ -1,12 +1,12 @@
 package dev.platter.dialect;
 
-import dev.platter.model.SecretData;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
+import org.snakeyaml.engine.v2.nodes.ScalarNode;
 import org.snakeyaml.engine.v2.nodes.SequenceNode;
 
 /**
@@ -14,7 +14,8 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
  * wrong with it.
  */
 public final class Manifests {
-  private static final String KINDS = "VM, VirtualMachine and Secret";
+  private static final String KINDS =
+      "VM, VirtualMachine, PersistentVolumeClaim, PersistentVolume, Secret and ConfigMap";
 
   private Manifests() {}
 
@@ -37,15 +38,24 @@ public final class Manifests {
     var problems = new Problems(file);
     var documents = YamlDocuments.parse(text, problems);
     var objects = Objects.NONE;
-    for (var i = 0; i < documents.size(); i++) {
-      var name = Names.fromFile(file) + (documents.size() > 1 ? "-" + (i + 1) : "");
-      objects = objects.with(document(documents.get(i), new VmObjects(name, problems), problems));
+    var several = documents.stream().filter(Manifests::describesVm).count() > 1;
+    var vms = 0;
+    for (var document : documents) {
+      vms += describesVm(document) ? 1 : 0;
+      var name = Names.fromFile(file) + (several ? "-" + vms : "");
+      objects = objects.with(document(document, new VmObjects(name, problems), problems));
     }
     if (documents.isEmpty()) {
       problems.add(1, "", "the file is empty; describe a VM in it (see examples/)");
     }
     problems.throwIfAny();
     return objects;
+  }
+
+  private static boolean describesVm(Node document) {
+    return !(VmObjects.child(document, "kind") instanceof ScalarNode kind)
+        || kind.getValue().equals("VM")
+        || kind.getValue().equals("VirtualMachine");
   }
 
   /**
@@ -92,7 +102,27 @@ public final class Manifests {
       }
       case "Secret" -> {
         version(fields, "v1");
-        yield new Objects(List.of(), SecretObjects.read(fields));
+        yield Objects.of(SecretObjects.read(fields));
+      }
+      case "PersistentVolumeClaim" -> {
+        version(fields, "v1");
+        yield VolumeObjects.claim(fields);
+      }
+      case "PersistentVolume" -> {
+        version(fields, "v1");
+        yield VolumeObjects.volume(fields);
+      }
+      case "ConfigMap" -> {
+        version(fields, "v1");
+        yield CephClusters.read(fields);
+      }
+      case "List" -> {
+        version(fields, "v1");
+        var all = Objects.NONE;
+        for (var item : fields.items("items")) {
+          all = all.with(document(item, vms, problems));
+        }
+        yield all;
       }
       default -> {
         fields.problem(
@@ -110,6 +140,6 @@ public final class Manifests {
   }
 
   private static Objects of(@Nullable Vm vm) {
-    return vm == null ? Objects.NONE : new Objects(List.of(vm), SecretData.NONE);
+    return vm == null ? Objects.NONE : Objects.of(vm);
   }
 }

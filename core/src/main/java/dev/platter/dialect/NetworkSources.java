@@ -19,10 +19,9 @@ import org.snakeyaml.engine.v2.nodes.MappingNode;
 /** Reads the sources that QEMU reaches over the network. */
 final class NetworkSources {
   /** What needs no quoting in any of the ways in which QEMU and libvirt write names. */
-  private static final Pattern WORD = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,252}");
+  static final Pattern WORD = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,252}");
 
-  private static final Pattern ISCSI_NAME =
-      Pattern.compile("(iqn|eui|naa)\\.[A-Za-z0-9.:_-]{1,219}");
+  static final Pattern ISCSI_NAME = Pattern.compile("(iqn|eui|naa)\\.[A-Za-z0-9.:_-]{1,219}");
 
   private final @Nullable String namespace;
 
@@ -190,9 +189,13 @@ final class NetworkSources {
     return host.startsWith("[") && host.endsWith("]") ? host.substring(1, host.length() - 1) : host;
   }
 
-  private static List<Endpoint> hosts(Fields fields, String key, int defaultPort) {
+  static List<Endpoint> hosts(Fields fields, String key, int defaultPort) {
+    return hosts(fields, key, fields.texts(key), defaultPort);
+  }
+
+  static List<Endpoint> hosts(Fields fields, String key, List<String> texts, int defaultPort) {
     var out = new ArrayList<Endpoint>();
-    for (var text : fields.texts(key)) {
+    for (var text : texts) {
       try {
         out.add(Endpoint.parse(text, defaultPort));
       } catch (IllegalArgumentException e) {
@@ -205,7 +208,7 @@ final class NetworkSources {
     return out;
   }
 
-  private static @Nullable String word(Fields fields, String key, String example, Pattern allowed) {
+  static @Nullable String word(Fields fields, String key, String example, Pattern allowed) {
     var text = fields.requiredText(key, example);
     if (text != null && !allowed.matcher(text).matches()) {
       fields.problem(key, "'" + text + "' cannot be used; write, for example, " + example);

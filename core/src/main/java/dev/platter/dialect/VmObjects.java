@@ -191,7 +191,7 @@ final class VmObjects {
         : null;
   }
 
-  private static @Nullable Node child(@Nullable Node node, String key) {
+  static @Nullable Node child(@Nullable Node node, String key) {
     if (!(node instanceof MappingNode mapping)) {
       return null;
     }

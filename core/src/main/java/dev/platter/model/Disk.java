@@ -24,6 +24,16 @@ public record Disk(
     Driver driver,
     boolean keep) {
 
+  /** Whether the source itself is written to. */
+  public boolean writesSource() {
+    return copy.mode() == CopyMode.NONE && access != Access.READ_SHARED;
+  }
+
+  /** The same disk after its claim led to a source, which has no driver to choose. */
+  public Disk withSource(Source found) {
+    return new Disk(name, found, access, copy, target, size, Driver.AUTO, keep);
+  }
+
   /** Whether the guest can write to it. */
   public boolean writable() {
     return copy.mode() != CopyMode.NONE || access != Access.READ_SHARED;

@@ -108,6 +108,8 @@ public final class Rules {
           RbdSource _,
           NbdSource _,
           GlusterSource _,
+          DeviceSource _,
+          DiskImgSource _,
           ClaimSource _,
           ContainerSource _ -> {}
     }

@@ -10,6 +10,8 @@ public sealed interface Source
         NbdSource,
         GlusterSource,
         HttpSource,
+        DeviceSource,
+        DiskImgSource,
         ClaimSource,
         ContainerSource {
   /** The word that users know this kind of source by. */

@@ -54,4 +54,8 @@ public record Vm(
   public Vm withPublish(List<PortForward> ports) {
     return new Vm(namespace, name, uuid, cpus, memory, disks, cloudInit, ports);
   }
+
+  public Vm withDisks(List<Disk> others) {
+    return new Vm(namespace, name, uuid, cpus, memory, others, cloudInit, publish);
+  }
 }

@@ -158,7 +158,7 @@ final class DomainXml {
           }
         },
         "type",
-        top.network() == null ? "file" : "network",
+        type(top),
         "device",
         cdrom ? "cdrom" : "disk");
   }
@@ -189,7 +189,7 @@ final class DomainXml {
   private void source(Link link) {
     var network = link.network();
     if (network == null) {
-      xml.empty("source", "file", String.valueOf(link.file()));
+      xml.empty("source", link.device() != null ? "dev" : "file", link.toString());
       return;
     }
     var attributes = new ArrayList<String>(List.of("protocol", network.protocol()));
@@ -243,7 +243,14 @@ final class DomainXml {
           backing(below.subList(1, below.size()));
         },
         "type",
-        next.network() == null ? "file" : "network");
+        type(next));
+  }
+
+  private static String type(Link link) {
+    if (link.network() != null) {
+      return "network";
+    }
+    return link.device() != null ? "block" : "file";
   }
 
   /**

@@ -30,23 +30,31 @@ public record PlannedDisk(
   }
 
   /**
-   * One layer of a disk: a local file, or a network disk when {@code network} is given.
+   * One layer of a disk: a local file, a block device or a network disk; one of them is given.
    *
    * @param format stated to QEMU, which never guesses
    */
   @JsonInclude(JsonInclude.Include.NON_NULL)
-  public record Link(@Nullable String file, @Nullable NetworkDisk network, DiskFormat format) {
+  public record Link(
+      @Nullable String file,
+      @Nullable String device,
+      @Nullable NetworkDisk network,
+      DiskFormat format) {
     static Link ofFile(String file, DiskFormat format) {
-      return new Link(file, null, format);
+      return new Link(file, null, null, format);
+    }
+
+    static Link ofDevice(String device) {
+      return new Link(null, device, null, DiskFormat.RAW);
     }
 
     static Link ofNetwork(NetworkDisk network) {
-      return new Link(null, network, DiskFormat.RAW);
+      return new Link(null, null, network, DiskFormat.RAW);
     }
 
     @Override
     public String toString() {
-      return network == null ? String.valueOf(file) : network.toString();
+      return network == null ? String.valueOf(file == null ? device : file) : network.toString();
     }
   }
 }

@@ -5,8 +5,10 @@ import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.CopyMode;
+import dev.platter.model.DeviceSource;
 import dev.platter.model.Disk;
 import dev.platter.model.DiskFormat;
+import dev.platter.model.DiskImgSource;
 import dev.platter.model.FileSource;
 import dev.platter.model.GlusterSource;
 import dev.platter.model.HttpSource;
@@ -89,8 +91,10 @@ public final class Planner {
           case NbdSource nbd -> network(disk, NetworkDisk.of(nbd));
           case GlusterSource gluster -> network(disk, NetworkDisk.of(gluster));
           case HttpSource http -> network(disk, NetworkDisk.of(http));
+          case DeviceSource device -> device(disk, device);
+          case DiskImgSource img -> diskImg(disk, img);
           case ClaimSource claim ->
-              throw unsupported(disk, "claims (" + claim.claim() + ") outside a cluster");
+              throw new IllegalArgumentException("nobody resolved the claim " + claim.claim());
           case ContainerSource container ->
               throw unsupported(disk, "volumes made by a container (" + container.image() + ")");
         };
@@ -132,6 +136,38 @@ public final class Planner {
     }
     steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
     checks.add(new Step.CheckFile(file.path(), file.format()));
+    return local(disk, link, null);
+  }
+
+  private List<Link> device(Disk disk, DeviceSource device) {
+    var source = new SourceName("device:" + device.path(), List.of());
+    var link = Link.ofDevice(device.path());
+    if (disk.copy().mode() == CopyMode.CLONE) {
+      return local(disk, link, source);
+    }
+    steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
+    steps.add(new Step.CheckDevice(device.path()));
+    return local(disk, link, null);
+  }
+
+  /** Made before it is leased, since a lease is on a file and not on a name; changed only after. */
+  private List<Link> diskImg(Disk disk, DiskImgSource img) {
+    var root = Path.of(img.root());
+    var size = disk.writesSource() ? img.size().bytes() : null;
+    if (size != null) {
+      var unfinished = StateLayout.unfinishedDiskImg(root, vm.uuid(), disk.name());
+      steps.add(new Step.MakeDiskImg(img.root(), unfinished.toString(), size));
+    }
+    var file = StateLayout.diskImg(root).toString();
+    var source = new SourceName("file:" + file, List.of());
+    var link = Link.ofFile(file, DiskFormat.RAW);
+    var check = new Step.CheckDiskImg(img.root(), size);
+    if (disk.copy().mode() == CopyMode.CLONE) {
+      steps.add(check);
+      return local(disk, link, source);
+    }
+    steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
+    steps.add(check);
     return local(disk, link, null);
   }
 
@@ -234,6 +270,6 @@ public final class Planner {
     return PlatterException.of(
         PlatterException.Code.UNSUPPORTED,
         "disk " + disk.name() + ": this version of Platter does not support " + what,
-        "Use an image, a file, a blank disk or a network disk.");
+        "Use an image, a file, a blank disk, a claim or a network disk.");
   }
 }

@@ -90,6 +90,16 @@ public record StateLayout(Path state, Path run) {
     return match.matches() ? Optional.of(UUID.fromString(match.group(1))) : Optional.empty();
   }
 
+  /** The one file in a file-system volume; the root is the volume's, not ours. */
+  public static Path diskImg(Path root) {
+    return root.resolve("disk.img");
+  }
+
+  /** Its name while it is being made. */
+  public static Path unfinishedDiskImg(Path root, UUID vm, String disk) {
+    return root.resolve(".disk.img." + vm + "-" + disk);
+  }
+
   public Path vms() {
     return state.resolve("vms");
   }

@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.EnsureImage.class),
   @JsonSubTypes.Type(Step.TakeLease.class),
   @JsonSubTypes.Type(Step.CheckFile.class),
+  @JsonSubTypes.Type(Step.CheckDevice.class),
+  @JsonSubTypes.Type(Step.MakeDiskImg.class),
+  @JsonSubTypes.Type(Step.CheckDiskImg.class),
   @JsonSubTypes.Type(Step.DefineSecret.class),
   @JsonSubTypes.Type(Step.CreateOverlay.class),
   @JsonSubTypes.Type(Step.CloneDisk.class),
@@ -88,6 +91,62 @@ public sealed interface Step {
     @Override
     public String summary() {
       return "check " + format.word() + " file " + path;
+    }
+  }
+
+  /** Refuses what is not a block device, or is one that this machine uses. Changes nothing. */
+  record CheckDevice(String path) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "check block device " + path;
+    }
+  }
+
+  /**
+   * Makes {@code disk.img} in a file-system volume where there is none, sparse, and of the claim's
+   * size but for a reserve. It has its name only when it is complete.
+   *
+   * <p>What is in a claim belongs to the claim, so undoing takes away the unfinished file and never
+   * {@code disk.img}: even one that this very plan made, since its first start may have failed
+   * after a guest wrote to it. An empty one costs nothing, and the next VM uses it.
+   *
+   * @param unfinished the name that the file has until it is complete
+   * @param size of the claim
+   */
+  record MakeDiskImg(String root, String unfinished, long size) implements Step {
+    @Override
+    public Life life() {
+      return Life.VM;
+    }
+
+    @Override
+    public String summary() {
+      return "make sure that " + root + " has a disk.img, for a claim of " + size + " bytes";
+    }
+  }
+
+  /**
+   * Refuses a {@code disk.img} that is not a plain file with one name.
+   *
+   * @param size of the claim, for which a file that is too small is grown; null where it is not
+   *     written to
+   */
+  record CheckDiskImg(String root, @Nullable Long size) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "check disk.img in "
+          + root
+          + (size == null ? "" : ", grown for a claim of " + size + " bytes");
     }
   }
 

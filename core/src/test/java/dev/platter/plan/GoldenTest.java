@@ -3,6 +3,7 @@ package dev.platter.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.dialect.Manifests;
+import dev.platter.dialect.Objects;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Vm;
@@ -45,9 +46,10 @@ class GoldenTest {
   void aPlanReadBackFromItsJsonIsTheSamePlan() throws IOException {
     for (var file :
         examples().filter(path -> !path.getFileName().toString().startsWith("answer-")).toList()) {
-      for (var vm : Manifests.read(file.toString(), Files.readString(file))) {
+      var objects = Manifests.objects(file.toString(), Files.readString(file));
+      for (var vm : objects.vms()) {
         try {
-          var plan = Planner.plan(vm, facts(vm)).plan();
+          var plan = planned(vm, objects).plan();
           assertThat(PlanJson.read(PlanJson.write(plan))).isEqualTo(plan);
         } catch (PlatterException e) {
           assertThat(e.code()).isEqualTo(PlatterException.Code.UNSUPPORTED);
@@ -98,17 +100,23 @@ class GoldenTest {
       out.put("source.txt", Manifests.readSource(file, text) + "\n");
       return out;
     }
-    var vms = Manifests.read(file, text);
+    var objects = Manifests.objects(file, text);
+    var vms = objects.vms();
     for (var i = 0; i < vms.size(); i++) {
       var suffix = vms.size() > 1 ? "-" + (i + 1) : "";
-      effectOf(vms.get(i), suffix, out);
+      effectOf(vms.get(i), objects, suffix, out);
     }
     return out;
   }
 
-  private static void effectOf(Vm vm, String suffix, Map<String, String> out) {
+  private static Planned planned(Vm vm, Objects objects) {
+    var resolved = Claims.resolve(vm, objects.volumes(), objects.secrets());
+    return Planner.plan(resolved, facts(resolved));
+  }
+
+  private static void effectOf(Vm vm, Objects objects, String suffix, Map<String, String> out) {
     try {
-      var planned = Planner.plan(vm, facts(vm));
+      var planned = planned(vm, objects);
       out.put("plan" + suffix + ".json", PlanJson.write(planned.plan()));
       out.put("domain" + suffix + ".xml", planned.domainXml());
       var seed = planned.seed();

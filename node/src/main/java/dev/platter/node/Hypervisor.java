@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import java.io.IOException;
 import java.util.List;
 import java.util.UUID;
 
@@ -15,8 +16,10 @@ public interface Hypervisor {
   /**
    * Starts a domain. Of the bases that it names as files, the served ones are read through the
    * daemon from the guest's first instruction on.
+   *
+   * @param opened what QEMU must have open before that; if it has not, this fails
    */
-  void start(String domainXml, List<ServedBase> served);
+  void start(String domainXml, List<ServedBase> served, List<OpenFile> opened) throws IOException;
 
   /**
    * Keeps a secret in libvirt's memory, where only QEMU gets it.

@@ -162,17 +162,24 @@ final class Leases {
     return JSON.readValue(file.toFile(), Lease.class);
   }
 
-  /** The same file by another path, link or hard link is the same source. */
+  /**
+   * The same file by another path, link or hard link is the same source, and so is a device by
+   * whatever node or link.
+   */
   private static String normalise(String written) throws IOException {
-    if (!written.startsWith("file:")) {
+    var kind = written.substring(0, written.indexOf(':') + 1);
+    if (!kind.equals("file:") && !kind.equals("device:")) {
       return written;
     }
-    var path = Path.of(written.substring("file:".length()));
+    var path = Path.of(written.substring(kind.length()));
     if (!Files.exists(path)) {
       throw LocalDisks.noSuchFile(path);
     }
+    if (kind.equals("device:")) {
+      return kind + Files.getAttribute(path, "unix:rdev");
+    }
     var file = Files.readAttributes(path, "unix:dev,ino");
-    return "file:" + file.get("dev") + ":" + file.get("ino");
+    return kind + file.get("dev") + ":" + file.get("ino");
   }
 
   /** A name that means nothing here now is compared as it is written. */

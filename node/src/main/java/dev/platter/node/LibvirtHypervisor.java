@@ -6,6 +6,7 @@ import dev.platter.node.libvirt.Domain;
 import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
 import dev.platter.plan.SecretXml;
+import java.io.IOException;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.Function;
@@ -39,15 +40,20 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   @Override
-  public void start(String domainXml, List<ServedBase> served) {
-    var first = served.isEmpty() ? Libvirt.Start.RUNNING : Libvirt.Start.PAUSED;
+  public void start(String domainXml, List<ServedBase> served, List<OpenFile> opened)
+      throws IOException {
+    var nothing = served.isEmpty() && opened.isEmpty();
+    var first = nothing ? Libvirt.Start.RUNNING : Libvirt.Start.PAUSED;
     try (var domain = libvirt().createXml(domainXml, first)) {
-      // Without served bases the handle is all there is to give back; the domain goes on.
-      if (!served.isEmpty()) {
-        var graph = new BlockGraph(domain::monitor);
-        served.forEach(graph::readFromDaemon);
-        domain.resume();
+      if (nothing) {
+        return; // The handle is all there is to give back; the domain goes on.
       }
+      if (!opened.isEmpty()) {
+        QemuProcess.mustHaveOpen(domain.uuid(), opened);
+      }
+      var graph = new BlockGraph(domain::monitor);
+      served.forEach(graph::readFromDaemon);
+      domain.resume();
     } catch (LibvirtException e) {
       throw failed("start the VM", e);
     }

@@ -3,16 +3,20 @@ package dev.platter.node;
 import dev.platter.image.BadImageException;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
+import dev.platter.image.raw.PinnedFile;
 import dev.platter.image.raw.RawTarget;
 import dev.platter.image.raw.SparseCopy;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.locks.LockSupport;
 
 /** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
 final class LocalDisks {
@@ -44,10 +48,47 @@ final class LocalDisks {
     }
   }
 
+  /** A link to a device is as good as the device: {@code /dev/disk} is full of them. */
+  static void checkDevice(Path path) throws IOException {
+    try (var pinned = PinnedFile.open(path.toRealPath())) {
+      if (!pinned.isBlockDevice()) {
+        throw PlatterException.of(
+            Code.INVALID,
+            path + " is " + pinned.kind() + " and not a block device",
+            "A volume that is a directory has volumeMode: Filesystem.");
+      }
+      if (isBusy(pinned.path())) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            path + " is in use by this machine itself, which has mounted it or a part of it",
+            "Unmount it first: two file systems on one device destroy each other.");
+      }
+    } catch (NoSuchFileException e) {
+      throw PlatterException.of(
+          Code.NOT_FOUND, "there is no device " + path, "Check the path in the volume.", e);
+    }
+  }
+
+  /** Somebody who asks the same question at the same moment makes it busy, but not for long. */
+  private static boolean isBusy(Path device) throws IOException {
+    for (var i = 0; i < 10; i++) {
+      if (!PinnedFile.isBusy(device)) {
+        return false;
+      }
+      LockSupport.parkNanos(10_000_000);
+    }
+    return true;
+  }
+
   long virtualSize(Path file, DiskFormat format) throws IOException {
     try {
       return switch (format) {
-        case RAW -> Files.size(file);
+        case RAW -> {
+          // Not Files.size, which of a device is 0.
+          try (var channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            yield channel.size();
+          }
+        }
         case QCOW2 -> Qcow2Reader.checkHeader(file, Limits.DEFAULT).virtualSize();
       };
     } catch (BadImageException e) {
@@ -62,7 +103,7 @@ final class LocalDisks {
     var size = virtualSize(from, format);
     try {
       switch (format) {
-        case RAW -> SparseCopy.copy(from, to, done -> progress.bytes("copy", done, size));
+        case RAW -> copyRaw(from, to, size);
         case QCOW2 -> {
           try (var reader = Qcow2Reader.open(from, Limits.DEFAULT);
               var target = RawTarget.create(to)) {
@@ -73,6 +114,13 @@ final class LocalDisks {
       }
     } catch (BadImageException e) {
       throw refused(from, e);
+    }
+  }
+
+  /** What was checked is not a link, and what is copied is not one either. */
+  private void copyRaw(Path from, Path to, long size) throws IOException {
+    try (var pinned = PinnedFile.open(from)) {
+      SparseCopy.copy(pinned.path(), to, done -> progress.bytes("copy", done, size));
     }
   }
 

@@ -21,9 +21,13 @@ public final class LocalNode {
   private LocalNode() {}
 
   public static Node open(NodeConfig config, Progress progress) {
+    return open(config, new LocalMachine(config.layout(), config.connect()), progress);
+  }
+
+  static Node open(NodeConfig config, Machine machine, Progress progress) {
     return new Node(
         config.layout(),
-        new LocalMachine(config.layout(), config.connect()),
+        machine,
         images(config),
         new Pools(config.layout(), config.file()),
         progress);

@@ -65,7 +65,9 @@ final class Masters {
     }
   }
 
-  private static Path file(Link link) {
-    return Path.of(String.valueOf(link.file()));
+  /** A device may be named by a link. */
+  private static Path file(Link link) throws IOException {
+    var path = Path.of(link.toString());
+    return link.device() == null ? path : path.toRealPath();
   }
 }

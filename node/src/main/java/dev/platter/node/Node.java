@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.dialect.Objects;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -8,6 +9,7 @@ import dev.platter.model.Vm;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
+import dev.platter.plan.Claims;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Planner;
@@ -89,6 +91,14 @@ public final class Node implements AutoCloseable {
    * What {@link #run} would do; nothing is changed. A VM that exists keeps what it was made with.
    */
   public Planned plan(Vm vm) throws IOException {
+    return plan(vm, Objects.NONE);
+  }
+
+  /**
+   * @param given what the VM refers to
+   */
+  public Planned plan(Vm described, Objects given) throws IOException {
+    var vm = Claims.resolve(described, given.volumes(), given.secrets());
     var known = VmRecord.find(layout, new VmKey(vm.namespace(), vm.name())).map(VmRecord::plan);
     var directories = new HashMap<>(pools.directories());
     known.ifPresent(plan -> directories.putAll(plan.pools()));
@@ -116,19 +126,19 @@ public final class Node implements AutoCloseable {
 
   /** Makes and starts the VM, or starts it again if it is there, stopped, and still the same. */
   public VmStatus run(Vm vm) throws IOException {
-    return run(vm, SecretData.NONE);
+    return run(vm, Objects.NONE);
   }
 
   /**
-   * @param secrets the values of the Secrets that its disks name
+   * @param given what the VM refers to: claims, volumes and the values of Secrets
    */
-  public VmStatus run(Vm vm, SecretData secrets) throws IOException {
-    var planned = plan(vm);
+  public VmStatus run(Vm vm, Objects given) throws IOException {
+    var planned = plan(vm, given);
     var key = planned.plan().key();
     if (exists(key)) {
-      executor.start(key, secrets, record -> refuseOther(record, planned));
+      executor.start(key, given.secrets(), record -> refuseOther(record, planned));
     } else {
-      executor.create(planned, secrets);
+      executor.create(planned, given.secrets());
     }
     return status(key);
   }

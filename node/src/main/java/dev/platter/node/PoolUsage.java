@@ -144,6 +144,9 @@ record PoolUsage(List<DiskFile> files) {
           Step.EnsureImage _,
           Step.TakeLease _,
           Step.CheckFile _,
+          Step.CheckDevice _,
+          Step.MakeDiskImg _,
+          Step.CheckDiskImg _,
           Step.DefineSecret _,
           Step.WriteSeed _,
           Step.StartDomain _ ->

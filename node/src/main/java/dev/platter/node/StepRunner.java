@@ -11,6 +11,7 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.image.Images;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
+import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.Seed;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
@@ -64,6 +65,9 @@ final class StepRunner {
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
+      case Step.CheckDevice device -> LocalDisks.checkDevice(Path.of(device.path()));
+      case Step.MakeDiskImg img -> DiskImg.make(img);
+      case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
       case Step.CreateOverlay overlay -> overlay(overlay, given.secrets());
       case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
@@ -77,7 +81,8 @@ final class StepRunner {
   void undo(Plan plan, Step step) throws IOException {
     switch (step) {
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
-      case Step.EnsureImage _, Step.CheckFile _ -> {}
+      case Step.EnsureImage _, Step.CheckFile _, Step.CheckDevice _, Step.CheckDiskImg _ -> {}
+      case Step.MakeDiskImg img -> DiskImg.unmake(img);
       case Step.TakeLease lease -> leases.release(plan.key(), lease.source(), lease.access());
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
@@ -104,7 +109,14 @@ final class StepRunner {
           case Step.MakeDirectory directory -> exists(directory.path());
           case Step.StartDomain domain ->
               domainExists(plan) ? "libvirt domain " + domain.uuid() : null;
-          case Step.EnsureImage _, Step.TakeLease _, Step.CheckFile _, Step.DefineSecret _ -> null;
+          case Step.MakeDiskImg img -> exists(img.unfinished());
+          case Step.EnsureImage _,
+              Step.TakeLease _,
+              Step.CheckFile _,
+              Step.CheckDevice _,
+              Step.CheckDiskImg _,
+              Step.DefineSecret _ ->
+              null;
         };
     if (exists != null) {
       throw foreign(exists);
@@ -166,8 +178,8 @@ final class StepRunner {
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
     try {
-      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()));
-    } catch (RuntimeException e) {
+      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened(vm.plan()));
+    } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
       } catch (RuntimeException again) {
@@ -183,6 +195,23 @@ final class StepRunner {
     for (var digest : plan.images().values()) {
       if (!images.sealed(digest)) {
         out.add(new ServedBase(layout.base(digest), digest, layout.nbdSocket()));
+      }
+    }
+    return out;
+  }
+
+  /** Looked at once more, as late as can be. */
+  private static List<OpenFile> opened(Plan plan) throws IOException {
+    var inUse =
+        plan.disks().stream()
+            .flatMap(disk -> disk.chain().stream())
+            .map(PlannedDisk.Link::file)
+            .toList();
+    var out = new ArrayList<OpenFile>();
+    for (var step : plan.steps()) {
+      if (step instanceof Step.CheckDiskImg img
+          && inUse.contains(StateLayout.diskImg(Path.of(img.root())).toString())) {
+        out.add(DiskImg.expect(img));
       }
     }
     return out;
@@ -219,9 +248,11 @@ final class StepRunner {
     }
     leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
     try {
-      var file = clone.from().file();
-      if (file != null) {
-        disks.check(Path.of(file), clone.from().format());
+      var from = clone.from();
+      if (from.file() != null) {
+        disks.check(Path.of(from.file()), from.format());
+      } else if (from.device() != null) {
+        LocalDisks.checkDevice(Path.of(from.device()));
       }
       write(clone, secrets, reservation);
     } finally {

@@ -32,6 +32,7 @@ final class GuestNode implements AutoCloseable {
   private static final Path MEMO = Path.of("target", "accelerator").toAbsolutePath();
 
   private final Path work;
+  private final NodeConfig config;
   private final Node node;
   private final Map<String, SocketChannel> keyboards = new HashMap<>();
 
@@ -52,9 +53,8 @@ final class GuestNode implements AutoCloseable {
   GuestNode(Path work, String uri, List<String> daemon, Optional<Path> file, Progress progress) {
     this.work = work;
     rememberAccelerator();
-    this.node =
-        LocalNode.open(
-            new NodeConfig(layout(), Optional.of(uri), Optional.empty(), daemon, file), progress);
+    this.config = new NodeConfig(layout(), Optional.of(uri), Optional.empty(), daemon, file);
+    this.node = LocalNode.open(config, progress);
   }
 
   /** Finding out that KVM does not work takes seconds, so it is done once for all nodes. */
@@ -71,6 +71,10 @@ final class GuestNode implements AutoCloseable {
 
   StateLayout layout() {
     return new StateLayout(work.resolve("state"), work.resolve("run"));
+  }
+
+  NodeConfig config() {
+    return config;
   }
 
   Node node() {
@@ -106,7 +110,8 @@ final class GuestNode implements AutoCloseable {
   }
 
   VmStatus run(String yaml) throws IOException {
-    return node.run(Manifests.read("vm.yaml", yaml).getFirst());
+    var objects = Manifests.objects("vm.yaml", yaml);
+    return node.run(objects.vms().getFirst(), objects);
   }
 
   Console console(VmStatus vm) {

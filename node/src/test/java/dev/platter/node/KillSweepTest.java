@@ -8,6 +8,7 @@ import dev.platter.image.oci.Platform;
 import dev.platter.lab.Shell;
 import dev.platter.model.Vm;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
+import dev.platter.plan.Claims;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -51,6 +52,7 @@ class KillSweepTest {
     Shell.run("qemu-io", "-f", "raw", "-c", "write -P 34 0 1M", work.resolve("data.raw"));
     new OciLayoutWriter(work.resolve("layout"))
         .add("t", Platform.LINUX_AMD64, "image.qcow2", work.resolve("image.qcow2"));
+    Files.createDirectory(work.resolve("volume"));
     foreignFile = Files.createDirectories(layout().pool("default")).resolve("somebody-elses.qcow2");
     Files.writeString(foreignFile, "not ours");
     var secret = work.resolve("secret.xml");
@@ -88,7 +90,8 @@ class KillSweepTest {
   }
 
   static Vm vm(Path work) {
-    return Manifests.read(
+    var objects =
+        Manifests.objects(
             "sweep.yaml",
             """
             kind: VM
@@ -103,9 +106,18 @@ class KillSweepTest {
                   - {name: cow, source: {file: %1$s/data.raw}, copy: {mode: copy-on-write}}
                   - {name: clone, source: {image: "oci:%1$s/layout:t"}, copy: {mode: clone}, keep: true}
                   - {name: blank, source: {blank: {}}, size: 1Mi}
+                  - {name: claimed, source: {pvc: c}}
+            ---
+            kind: PersistentVolumeClaim
+            metadata: {name: c}
+            spec: {volumeName: v, resources: {requests: {storage: 4Mi}}}
+            ---
+            kind: PersistentVolume
+            metadata: {name: v}
+            spec: {local: {path: %1$s/volume}}
             """
-                .formatted(work))
-        .getFirst();
+                .formatted(work));
+    return Claims.resolve(objects.vms().getFirst(), objects.volumes(), objects.secrets());
   }
 
   private static Node node() {
@@ -266,6 +278,7 @@ class KillSweepTest {
         work.resolve("image.qcow2"),
         disk("clone", "raw"));
     assertThat(disk("blank", "raw")).hasSize(1 << 20);
+    assertThat(work.resolve("volume/disk.img")).hasSize(3 << 20);
   }
 
   private static void assertSameBytes(Path disk, String format) {
@@ -300,6 +313,9 @@ class KillSweepTest {
     assertThat(leases()).isEmpty();
     assertThat(names(layout().runVms())).isEmpty();
     assertThat(names(layout().spool())).isEmpty();
+    // What is in a claim is the claim's, but nothing unfinished stays there.
+    assertThat(names(work.resolve("volume"))).isSubsetOf("disk.img");
+    Files.deleteIfExists(work.resolve("volume/disk.img"));
     assertThat(virsh("list", "--all", "--uuid").strip()).isEqualTo(foreignDomain);
     assertThat(virsh("secret-list").lines().filter(line -> line.contains("-")).count())
         .isEqualTo(2);

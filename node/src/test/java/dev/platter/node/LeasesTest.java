@@ -105,6 +105,19 @@ class LeasesTest {
   }
 
   @Test
+  void theSameDeviceByAnotherNameIsTheSameSource() throws IOException {
+    var link = Files.createSymbolicLink(directory.resolve("by-id"), Path.of("/dev/null"));
+    leases().take(A, device("/dev/null"), Access.WRITE_EXCLUSIVE);
+    assertThatThrownBy(() -> leases().take(B, device(link), Access.WRITE_EXCLUSIVE))
+        .hasMessageContaining("default/a");
+    leases().take(B, device("/dev/zero"), Access.WRITE_EXCLUSIVE);
+  }
+
+  private static SourceName device(Object path) {
+    return new SourceName("device:" + path, List.of());
+  }
+
+  @Test
   void aReleasedLeaseIsFreeEvenIfItsFileIsGone() throws IOException {
     leases().take(A, source, Access.WRITE_EXCLUSIVE);
     Files.delete(directory.resolve("disk.raw"));

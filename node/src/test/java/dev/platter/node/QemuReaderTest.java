@@ -46,7 +46,9 @@ class QemuReaderTest {
 
   private static NetworkDisk plan(String source) {
     var vm = Manifests.read("t.yaml", "- {source: " + source + ", access-mode: read-only}");
-    var facts = new NodeFacts(layout(), NodeFacts.Accelerator.TCG, "", "/usr/bin/false", Map.of());
+    var facts =
+        new NodeFacts(
+            layout(), NodeFacts.Accelerator.TCG, "", "/usr/bin/false", Map.of(), Map.of());
     var disk = Planner.plan(vm.getFirst(), facts).plan().disks().getFirst();
     return disk.chain().getFirst().network();
   }

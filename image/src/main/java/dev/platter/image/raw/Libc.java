@@ -26,7 +26,9 @@ final class Libc {
   static final int ENOENT = 2;
   static final int EINTR = 4;
   static final int ENXIO = 6;
+  static final int EBUSY = 16;
   static final int EEXIST = 17;
+  static final int EINVAL = 22;
   static final int ENOSPC = 28;
   static final int EOPNOTSUPP = 95;
 
@@ -37,6 +39,10 @@ final class Libc {
   static final int O_EXCL = 0x80;
   static final int O_DIRECT = 0x4000;
   static final int O_CLOEXEC = 0x80000;
+  static final int O_PATH = 0x200000;
+
+  /** One of the few numbers that processors differ in; a wrong one would follow links. */
+  static final int O_NOFOLLOW = System.getProperty("os.arch").equals("aarch64") ? 0x8000 : 0x20000;
 
   static final int SEEK_END = 2;
   static final int SEEK_DATA = 3;

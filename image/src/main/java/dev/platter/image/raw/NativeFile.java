@@ -113,12 +113,17 @@ public final class NativeFile implements Closeable {
     if (at == -Libc.ENXIO) {
       return -1;
     }
+    if (at == -Libc.EINVAL) {
+      // A device, which does not know about holes.
+      return from < end() ? from : -1;
+    }
     return checked(at);
   }
 
   /** Where the data that {@link #nextData} found ends. */
   public long nextHole(long from) throws IOException {
-    return checked(Libc.lseek(fd, from, Libc.SEEK_HOLE));
+    long at = Libc.lseek(fd, from, Libc.SEEK_HOLE);
+    return at == -Libc.EINVAL ? end() : checked(at);
   }
 
   /** Cuts or extends the file; what is added reads as zeros. */
@@ -183,7 +188,7 @@ public final class NativeFile implements Closeable {
     return result;
   }
 
-  private static IOException failure(Path path, int errno) {
+  static IOException failure(Path path, int errno) {
     return switch (errno) {
       case Libc.ENOENT -> new NoSuchFileException(path.toString());
       case Libc.EEXIST -> new FileAlreadyExistsException(path.toString());

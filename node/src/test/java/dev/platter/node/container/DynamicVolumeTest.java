@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.lab.Shell;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.Endpoint;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -103,7 +104,8 @@ class DynamicVolumeTest {
             "/ready");
     var volume = lab.volume();
     assertThat(volume.make(container))
-        .isEqualTo(new IscsiSource("127.0.0.1", 3261, "iqn.2017-01.com.example:x", 0));
+        .isEqualTo(
+            new IscsiSource(new Endpoint("127.0.0.1", 3261), "iqn.2017-01.com.example:x", 0, null));
     volume.unmake();
     assertThat(lab.storage.deletions).hasValue(1);
   }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.platter.model.ClaimSource;
+import dev.platter.model.Endpoint;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -33,7 +34,9 @@ class VolumeAnswerTest {
                   portal: iqn.2017-01.io.kubevirt:sn.42
                 lun: 2
                 """))
-        .isEqualTo(new IscsiSource("iscsi-demo-target", 3260, "iqn.2017-01.io.kubevirt:sn.42", 2));
+        .isEqualTo(
+            new IscsiSource(
+                new Endpoint("iscsi-demo-target", 3260), "iqn.2017-01.io.kubevirt:sn.42", 2, null));
   }
 
   @ParameterizedTest

@@ -1,0 +1,10 @@
+package dev.platter.node;
+
+import java.nio.file.Path;
+
+/**
+ * A file that QEMU opens by name, and which file that has to be.
+ *
+ * @param identity device and inode
+ */
+record OpenFile(Path path, String identity) {}

@@ -1,0 +1,83 @@
+package dev.platter.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.UUID;
+
+/**
+ * What the QEMU of a VM has open, as the kernel says. QEMU opens disks by name, and between our
+ * look at a file and that moment somebody may have given the name to another file; so this is asked
+ * while the guest stands still.
+ *
+ * <p>libvirt can also hand files over already open (virDomainFDAssociate), but only to a domain
+ * that it knows before the start; ours are transient and are known from the start on.
+ */
+final class QemuProcess {
+  private QemuProcess() {}
+
+  /** Fails unless the VM's QEMU has each of these files open. */
+  static void mustHaveOpen(UUID vm, List<OpenFile> files) throws IOException {
+    var processes = of(vm);
+    if (processes.isEmpty()) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the QEMU of the VM is not among the processes of this machine",
+          "A disk.img can only be used with a libvirt on this machine.");
+    }
+    // Anybody can start a process that looks like QEMU, so all that do must have it open.
+    for (var process : processes) {
+      var open = identities(process.resolve("fd"));
+      for (var file : files) {
+        if (!open.contains(file.identity())) {
+          throw PlatterException.of(
+              Code.REFUSED,
+              file.path() + " was exchanged for another file while the VM started",
+              "Find out who changes the volume; a disk.img belongs to its VM alone.");
+        }
+      }
+    }
+  }
+
+  /** The processes that libvirt could have started for the VM, by their directories. */
+  private static List<Path> of(UUID vm) throws IOException {
+    var argument = "\0-uuid\0" + vm + "\0";
+    var out = new ArrayList<Path>();
+    try (var processes = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
+      for (var process : processes) {
+        try {
+          var line = Files.readString(process.resolve("cmdline"), StandardCharsets.ISO_8859_1);
+          if (line.contains(argument)) {
+            out.add(process);
+          }
+        } catch (IOException e) {
+          // It ended.
+        }
+      }
+    }
+    return out;
+  }
+
+  private static Set<String> identities(Path descriptors) throws IOException {
+    var out = new HashSet<String>();
+    try (DirectoryStream<Path> open = Files.newDirectoryStream(descriptors)) {
+      for (var descriptor : open) {
+        try {
+          var file = Files.readAttributes(descriptor, "unix:dev,ino");
+          out.add(file.get("dev") + ":" + file.get("ino"));
+        } catch (IOException e) {
+          // It was closed.
+        }
+      }
+    }
+    return out;
+  }
+}
