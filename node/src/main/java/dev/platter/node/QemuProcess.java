@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -22,22 +23,22 @@ import java.util.UUID;
  * that it knows before the start; ours are transient and are known from the start on.
  */
 final class QemuProcess {
+  private static final Charset BYTES = StandardCharsets.ISO_8859_1;
+
   private QemuProcess() {}
 
   /** Fails unless the VM's QEMU has each of these files open. */
   static void mustHaveOpen(UUID vm, List<OpenFile> files) throws IOException {
-    var processes = of(vm);
-    if (processes.isEmpty()) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "the QEMU of the VM is not among the processes of this machine",
-          "A disk.img can only be used with a libvirt on this machine.");
-    }
-    // Anybody can start a process that looks like QEMU, so all that do must have it open.
-    for (var process : processes) {
-      var open = identities(process.resolve("fd"));
-      for (var file : files) {
-        if (!open.contains(file.identity())) {
+    for (var file : files) {
+      var processes = of(vm, file.path());
+      if (processes.isEmpty()) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE,
+            "no process of this machine is the QEMU that has " + file.path() + " as a disk",
+            "A disk.img can only be used with a libvirt on this machine.");
+      }
+      for (var process : processes) {
+        if (!identities(process.resolve("fd")).contains(file.identity())) {
           throw PlatterException.of(
               Code.REFUSED,
               file.path() + " was exchanged for another file while the VM started",
@@ -47,15 +48,20 @@ final class QemuProcess {
     }
   }
 
-  /** The processes that libvirt could have started for the VM, by their directories. */
-  private static List<Path> of(UUID vm) throws IOException {
-    var argument = "\0-uuid\0" + vm + "\0";
+  /**
+   * The directories of the processes that were told to be this VM with this disk. QEMU is one of
+   * them; anybody can start another that looks like it, which is why all of them count. A VM of the
+   * same name in another state directory has the same UUID, but not this disk.
+   */
+  private static List<Path> of(UUID vm, Path disk) throws IOException {
+    var uuid = "\0-uuid\0" + vm + "\0";
+    var name = new String(disk.toString().getBytes(StandardCharsets.UTF_8), BYTES);
     var out = new ArrayList<Path>();
     try (var processes = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
       for (var process : processes) {
         try {
-          var line = Files.readString(process.resolve("cmdline"), StandardCharsets.ISO_8859_1);
-          if (line.contains(argument)) {
+          var arguments = Files.readString(process.resolve("cmdline"), BYTES);
+          if (arguments.contains(uuid) && arguments.contains(name)) {
             out.add(process);
           }
         } catch (IOException e) {
