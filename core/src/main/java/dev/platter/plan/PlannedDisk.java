@@ -29,19 +29,40 @@ public record PlannedDisk(
     chain = List.copyOf(chain);
   }
 
+  PlannedDisk withChain(List<Link> other) {
+    return new PlannedDisk(
+        name, device, bus, position, readOnly, shareable, copyOnRead, boot, kept, source, other);
+  }
+
+  /** A disk that is not booted from. */
+  PlannedDisk added() {
+    return new PlannedDisk(
+        name, device, bus, position, readOnly, shareable, copyOnRead, false, kept, source, chain);
+  }
+
   /**
    * One layer of a disk: a local file, or a network disk when {@code network} is given.
    *
    * @param format stated to QEMU, which never guesses
+   * @param snapshot of an overlay that a snapshot put on a disk its name: what lies below is the
+   *     disk as it was then
    */
   @JsonInclude(JsonInclude.Include.NON_NULL)
-  public record Link(@Nullable String file, @Nullable NetworkDisk network, DiskFormat format) {
+  public record Link(
+      @Nullable String file,
+      @Nullable NetworkDisk network,
+      DiskFormat format,
+      @Nullable String snapshot) {
     static Link ofFile(String file, DiskFormat format) {
-      return new Link(file, null, format);
+      return new Link(file, null, format, null);
+    }
+
+    static Link ofSnapshot(String file, String name) {
+      return new Link(file, null, DiskFormat.QCOW2, name);
     }
 
     static Link ofNetwork(NetworkDisk network) {
-      return new Link(null, network, DiskFormat.RAW);
+      return new Link(null, network, DiskFormat.RAW, null);
     }
 
     @Override

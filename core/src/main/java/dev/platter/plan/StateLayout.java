@@ -11,6 +11,7 @@ import java.util.UUID;
  * state/images/sha256-HEX/image.json what it was made from, and whether it is sealed
  * state/images/sha256-HEX/*          what is needed until it is sealed
  * state/pools/NAME/UUID-DISK.*       overlays, clones and blank disks of VMs
+ * state/pools/NAME/UUID-DISK@NAME.*  overlays of snapshots
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
@@ -71,6 +72,11 @@ public record StateLayout(Path state, Path run) {
     return pool(pool).resolve(vm + "-" + disk + "." + suffix);
   }
 
+  /** The overlay of a snapshot, in the pool of the disk; no name of a disk has an @. */
+  public Path snapshot(Path top, UUID vm, String disk, String name) {
+    return top.resolveSibling(vm + "-" + disk + "@" + name + ".qcow2");
+  }
+
   public Path vms() {
     return state.resolve("vms");
   }
@@ -117,6 +123,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path domainXml(Path vm) {
     return vm.resolve("domain.xml");
+  }
+
+  /** The change of a running VM's disks that is under way. */
+  public Path change(Path vm) {
+    return vm.resolve("change.json");
   }
 
   public Path seed(Path vm) {
