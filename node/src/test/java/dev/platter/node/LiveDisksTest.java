@@ -76,7 +76,7 @@ class LiveDisksTest {
 
   private String ask(VmStatus vm, Console console, String command) throws IOException {
     guest.type(vm, command + " | sed 's/.*/answer:&;/'");
-    return console.await("^answer:.*;", SOON).replaceAll("^answer:|;$", "");
+    return console.await("answer:[^&;]*;", SOON).replaceAll(".*answer:|;$", "");
   }
 
   @Test

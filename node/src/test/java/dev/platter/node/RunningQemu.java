@@ -3,7 +3,9 @@ package dev.platter.node;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.Shell;
-import java.util.Arrays;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
 import java.util.regex.Pattern;
@@ -47,18 +49,20 @@ record RunningQemu(String uri, UUID uuid) {
 
   /** Ends it as a power loss would. */
   void kill() {
-    var process =
-        ProcessHandle.allProcesses()
-            .filter(
-                candidate ->
-                    candidate.info().arguments().stream()
-                        .flatMap(Arrays::stream)
-                        .anyMatch(uuid.toString()::equals))
-            .findFirst()
-            .orElseThrow();
+    // By the whole command line, of which the JDK shows only the start.
+    var process = ProcessHandle.allProcesses().filter(this::isIt).findFirst().orElseThrow();
     process.destroyForcibly();
     while (virsh("list", "--all", "--uuid").contains(uuid.toString())) {
       Thread.onSpinWait();
+    }
+  }
+
+  private boolean isIt(ProcessHandle process) {
+    try {
+      var line = Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"));
+      return line.startsWith("/usr/bin/qemu-system") && line.contains(uuid.toString());
+    } catch (IOException e) {
+      return false; // it has ended
     }
   }
 
