@@ -44,7 +44,10 @@ class LiveSweepTest {
   /** What the process that is killed does. */
   static void command(String command, Node node) throws IOException {
     switch (command) {
-      case "grow" -> node.disks(KEY).grow("root", ByteSize.mebibytes(32));
+      case "grow" -> {
+        var size = node.disks(KEY).list().getFirst().size().orElseThrow();
+        node.disks(KEY).grow("root", ByteSize.of(size + (1 << 20)));
+      }
       case "snapshot" -> node.disks(KEY).snapshot("root", SNAPSHOT);
       case "rmsnapshot" -> node.disks(KEY).removeSnapshot("root", SNAPSHOT);
       case "attach" ->
@@ -124,10 +127,13 @@ class LiveSweepTest {
     return sweep(
         "beforeEffect effect decided published",
         (node, moment) -> {
+          var before = qemu().size("sda");
           kill(node, "grow", moment);
-          var grown = qemu().size("sda") == 32 << 20;
-          assertThat(grown).isEqualTo(!moment.equals("beforeEffect"));
-          node.remove(KEY, true);
+          assertThat(qemu().size("sda") - before)
+              .isEqualTo(moment.equals("beforeEffect") ? 0 : 1 << 20);
+          assertThat(step("root"))
+              .extracting(step -> ((Step.CreateOverlay) step).size())
+              .isEqualTo(qemu().size("sda"));
         });
   }
 
@@ -164,11 +170,20 @@ class LiveSweepTest {
             }));
   }
 
+  private static Step step(String disk) throws IOException {
+    try (var node = node()) {
+      return node.status(KEY).plan().steps().stream()
+          .filter(step -> step instanceof Step.CreateOverlay made && made.path().contains(disk))
+          .findFirst()
+          .orElseThrow();
+    }
+  }
+
   /** The guest wrote before the change and not during it, whatever had happened to its disk. */
   @TestFactory
   Stream<DynamicTest> killedTogetherWithTheVm() {
     return sweep(
-        "paused effect decided",
+        "effect decided",
         (node, moment) -> {
           assertThat(KilledProcess.run("snapshot", moment, work, LIBVIRT.uri())).isTrue();
           endAndStartAgain(node);
@@ -185,6 +200,7 @@ class LiveSweepTest {
   }
 
   private static void endAndStartAgain(Node node) throws IOException {
+    assertThat(qemu().state()).as("it cannot write what nobody remembers").isEqualTo("paused");
     qemu().kill();
     node.tidy();
     node.start(KEY);
