@@ -176,6 +176,24 @@ class LiveDisksTest {
   }
 
   @Test
+  void aDiskThatKeepsWhatItReadHasSnapshotsToo() throws IOException {
+    var master = file("master.raw", "raw", "4M");
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 1M 64k", master);
+    var vm = run("{name: root, source: {file: %s}, copy: {mode: copy-on-read}}".formatted(master));
+    disks().snapshot("root", "s");
+    qemu(vm).check(17, "1M");
+    qemu(vm).write(34, "2M");
+    disks().removeSnapshot("root", "s");
+    var overlay = guest.layout().disk("default", vm.plan().uuid(), "root", "qcow2");
+    assertThat(qemu(vm).chain("sda")).containsExactly(overlay.toString(), master.toString());
+    qemu(vm).check(17, "1M");
+    qemu(vm).check(34, "2M");
+    assertThat(Shell.run("qemu-img", "map", "-U", "-f", "qcow2", "--output=json", overlay))
+        .as("what was read is in the overlay")
+        .contains("\"start\": 1048576, \"length\": 65536, \"depth\": 0");
+  }
+
+  @Test
   void whatCannotBeDoneIsRefusedAndChangesNothing() throws IOException {
     var raw = file("a.raw", "raw", "1M");
     var vm =
