@@ -1,6 +1,7 @@
 package dev.platter.bench;
 
 import dev.platter.node.Hypervisor;
+import dev.platter.node.LiveDisks;
 import dev.platter.node.Machine;
 import dev.platter.node.OpenFile;
 import dev.platter.node.ServedBase;
@@ -58,6 +59,11 @@ final class IdleMachine implements Machine, Hypervisor {
 
   @Override
   public void readFromFile(UUID uuid, ServedBase base) {}
+
+  @Override
+  public LiveDisks disks(UUID uuid) {
+    throw new IllegalStateException("no guest runs here");
+  }
 
   @Override
   public void close() {}

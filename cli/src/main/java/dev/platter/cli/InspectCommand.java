@@ -111,7 +111,7 @@ final class InspectCommand extends NodeCommand {
       return "device  " + link;
     }
     var file = Path.of(String.valueOf(link.file()));
-    var role = depth > 0 ? "base" : disk.chain().size() > 1 ? "overlay" : disk.source();
+    var role = role(link, depth, disk);
     if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
       return role
           + "  "
@@ -120,5 +120,17 @@ final class InspectCommand extends NodeCommand {
     }
     return "%s  %s  %s, %s on disk"
         .formatted(role, file, link.format().word(), new Bytes(SparseFile.allocated(file)));
+  }
+
+  private static String role(PlannedDisk.Link link, int depth, PlannedDisk disk) {
+    if (link.snapshot() != null) {
+      return "since snapshot " + link.snapshot();
+    }
+    // A snapshot lies on the file that was the disk before it, and that one perhaps on its base.
+    var first = depth == 0 || disk.chain().get(depth - 1).snapshot() != null;
+    if (!first) {
+      return "base";
+    }
+    return depth < disk.chain().size() - 1 ? "overlay" : disk.source();
   }
 }

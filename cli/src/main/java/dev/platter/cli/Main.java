@@ -42,6 +42,7 @@ import picocli.CommandLine.Command;
       LogsCommand.class,
       ConsoleCommand.class,
       InspectCommand.class,
+      DiskCommand.class,
       ImagesCommand.class,
       PoolsCommand.class,
       PullCommand.class,

@@ -45,9 +45,17 @@ final class Manifest {
   }
 
   private static Objects read(String file) throws IOException {
+    return Manifests.objects(shown(file), text(file));
+  }
+
+  /** What messages call the file. */
+  static String shown(String file) {
+    return file.equals("-") ? "standard input" : file;
+  }
+
+  static String text(String file) throws IOException {
     if (file.equals("-")) {
-      var bytes = System.in.readNBytes(MOST_BYTES + 1);
-      return Manifests.objects("standard input", text(file, bytes));
+      return text(file, System.in.readNBytes(MOST_BYTES + 1));
     }
     var path = Path.of(file);
     try {
@@ -59,7 +67,7 @@ final class Manifest {
         throw PlatterException.of(
             Code.INVALID, file + " is larger than 16 MiB", "A manifest is a few kilobytes.");
       }
-      return Manifests.objects(file, text(file, Files.readAllBytes(path)));
+      return text(file, Files.readAllBytes(path));
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
           Code.NOT_FOUND,

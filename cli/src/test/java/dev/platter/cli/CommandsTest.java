@@ -81,6 +81,31 @@ class CommandsTest {
   }
 
   @Test
+  void theDisksOfARunningVmAreChanged() throws IOException {
+    platter("run", manifest("disks", "{name: root, source: {blank: {}}, size: 2Mi, keep: true}"));
+    var more = work.resolve("more.yaml");
+    Files.writeString(more, "- {name: more, source: {blank: {}}, size: 1Mi, keep: true}\n");
+    assertThat(platter("disk", "attach", "disks", "-f", more.toString()).out())
+        .isEqualTo("more is attached to disks as sdb\n");
+    assertThat(platter("disk", "grow", "disks", "more", "3Mi").status()).isZero();
+    assertThat(platter("disk", "snapshot", "disks", "root", "before").status()).isZero();
+    var listed = platter("disk", "ls", "disks", "-o", "json").json();
+    assertThat(listed.findValuesAsText("name")).containsExactly("root", "more");
+    assertThat(listed.get(0).at("/snapshots/0").asText()).isEqualTo("before");
+    assertThat(listed.get(1).get("size").asLong()).isEqualTo(3 << 20);
+    assertThat(platter("inspect", "disks").out())
+        .contains("├─ since snapshot before", "└─ blank", "sdb  more");
+    assertThat(platter("disk", "rmsnapshot", "disks", "root", "before").status()).isZero();
+    assertThat(platter("disk", "detach", "disks", "more").status()).isZero();
+    assertThat(platter("disk", "ls", "disks").out()).contains("root", "sda").doesNotContain("more");
+    assertThat(platter("disk", "grow", "disks", "root", "1Mi").status()).isEqualTo(3);
+    assertThat(platter("disk", "grow", "disks", "nobody", "1Mi").status()).isEqualTo(4);
+    assertThat(platter("disk", "detach", "disks", "root").status()).isEqualTo(5);
+    assertThat(platter("disk").status()).isEqualTo(2);
+    assertThat(platter("rm", "-f", "disks").status()).isZero();
+  }
+
+  @Test
   void aChangedDescriptionOfAVmThatExistsIsRefused() throws IOException {
     platter("run", manifest("changed", "{source: {blank: {}}, size: 1Mi}"));
     var second = platter("run", manifest("changed", "{source: {blank: {}}, size: 2Mi}"));

@@ -1,8 +1,11 @@
 package dev.platter.dialect;
 
+import dev.platter.model.Disk;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
+import java.util.Collection;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
@@ -76,6 +79,37 @@ public final class Manifests {
       throw problems.toException();
     }
     return source;
+  }
+
+  /**
+   * One disk for a VM that exists: an entry of {@code disks}, alone or as the only one of a list.
+   *
+   * @param taken devices of the VM's disks, around which a target is chosen
+   */
+  public static Disk readDisk(
+      String file, String text, Collection<String> taken, String namespace) {
+    var problems = new Problems(file);
+    var documents = YamlDocuments.parse(text, problems);
+    var items =
+        documents.stream()
+            .flatMap(
+                node ->
+                    node instanceof SequenceNode list ? list.getValue().stream() : Stream.of(node))
+            .toList();
+    problems.throwIfAny();
+    if (items.size() != 1) {
+      problems.add(1, "", "expected one disk, found " + items.size());
+      throw problems.toException();
+    }
+    var targets = new Targets();
+    taken.forEach(targets::reserve);
+    var fields = Fields.of(items.getFirst(), "", problems);
+    var disk = fields == null ? null : DiskReader.read(fields, targets, namespace);
+    problems.throwIfAny();
+    if (disk == null) {
+      throw problems.toException();
+    }
+    return disk;
   }
 
   private static Objects document(Node node, VmObjects vms, Problems problems) {

@@ -25,10 +25,29 @@ public final class PlanJson {
   private PlanJson() {}
 
   public static String write(Plan plan) {
+    return text(plan);
+  }
+
+  public static String write(DiskChange change) {
+    return text(change);
+  }
+
+  private static String text(Object value) {
     try {
-      return WRITER.writeValueAsString(plan) + "\n";
+      return WRITER.writeValueAsString(value) + "\n";
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("a plan always makes JSON", e);
+    }
+  }
+
+  /**
+   * @throws IllegalArgumentException if the text is not a change that this version can read
+   */
+  public static DiskChange readChange(String text) {
+    try {
+      return MAPPER.readValue(text, DiskChange.class);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not a change: " + e.getOriginalMessage(), e);
     }
   }
 

@@ -15,6 +15,7 @@ import java.util.regex.Pattern;
  * state/images/sha256-HEX/*          what is needed until it is sealed
  * state/pools/default/UUID-DISK.*    overlays, clones and blank disks of VMs; other pools are where
  *                                    the node's configuration says
+ * state/pools/default/UUID-DISK@NAME.qcow2  overlays of snapshots
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
@@ -100,6 +101,11 @@ public record StateLayout(Path state, Path run) {
     return root.resolve(".disk.img." + vm + "-" + disk);
   }
 
+  /** The overlay of a snapshot, in the pool of the disk; no name of a disk has an @. */
+  public Path snapshot(Path top, UUID vm, String disk, String name) {
+    return top.resolveSibling(vm + "-" + disk + "@" + name + ".qcow2");
+  }
+
   public Path vms() {
     return state.resolve("vms");
   }
@@ -150,6 +156,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path domainXml(Path vm) {
     return vm.resolve("domain.xml");
+  }
+
+  /** The change of a running VM's disks that is under way. */
+  public Path change(Path vm) {
+    return vm.resolve("change.json");
   }
 
   public Path seed(Path vm) {

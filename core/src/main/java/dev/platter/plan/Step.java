@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.CheckDiskImg.class),
   @JsonSubTypes.Type(Step.DefineSecret.class),
   @JsonSubTypes.Type(Step.CreateOverlay.class),
+  @JsonSubTypes.Type(Step.CreateSnapshot.class),
   @JsonSubTypes.Type(Step.CloneDisk.class),
   @JsonSubTypes.Type(Step.CreateBlank.class),
   @JsonSubTypes.Type(Step.WriteSeed.class),
@@ -161,6 +162,17 @@ public sealed interface Step {
           + " on "
           + backing
           + (size == null ? "" : " of " + size + " bytes");
+    }
+  }
+
+  /**
+   * Writes a qcow2 overlay on a local file that an earlier step made, and whose size is known since
+   * it has been a disk of the running VM.
+   */
+  record CreateSnapshot(String path, Link backing, long size, Life life) implements Step {
+    @Override
+    public String summary() {
+      return "create snapshot overlay " + path + " on " + backing + " of " + size + " bytes";
     }
   }
 

@@ -8,6 +8,15 @@ final class Xml {
   private final StringBuilder out = new StringBuilder();
   private int depth;
 
+  Xml() {
+    this(0);
+  }
+
+  /** Text that belongs so deep inside a document. */
+  Xml(int depth) {
+    this.depth = depth;
+  }
+
   /** An element with children. Attributes are name, value, name, value, … */
   Xml open(String name, Runnable children, String... attributes) {
     start(name, attributes);

@@ -84,6 +84,19 @@ final class BlockGraph {
     return moved;
   }
 
+  /** Takes away the nodes whose disk is gone: libvirt knows nothing of them. */
+  void dropUnused() {
+    var names = new ArrayList<String>();
+    nodes().forEach(node -> names.add(name(node)));
+    for (var name : names) {
+      for (var prefix : List.of(SERVED, FILE)) {
+        if (name.startsWith(prefix) && !names.contains(cut(name, prefix, "") + FORMAT)) {
+          execute("blockdev-del", Map.of("node-name", name));
+        }
+      }
+    }
+  }
+
   /** QEMU shows the export inside a URL, in which it may be escaped. */
   private static boolean isExport(JsonNode node, String export) {
     return node.path("file").asText().contains(export.substring(export.indexOf(':') + 1));
@@ -91,7 +104,7 @@ final class BlockGraph {
 
   private List<JsonNode> nodes(String driver) {
     var out = new ArrayList<JsonNode>();
-    execute("query-named-block-nodes", Map.of("flat", true))
+    nodes()
         .forEach(
             node -> {
               if (node.path("drv").asText().equals(driver)) {
@@ -99,6 +112,10 @@ final class BlockGraph {
               }
             });
     return out;
+  }
+
+  private JsonNode nodes() {
+    return execute("query-named-block-nodes", Map.of("flat", true));
   }
 
   private static String name(JsonNode node) {

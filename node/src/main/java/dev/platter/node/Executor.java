@@ -6,6 +6,7 @@ import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
+import dev.platter.plan.DiskChange;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
@@ -15,6 +16,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -30,6 +32,9 @@ import java.util.stream.IntStream;
  * finished. Undoing a step that was not done is harmless, because every object it could find under
  * that name was made after our record of the name: {@link #refuseForeign} makes sure of it.
  *
+ * <p>How the disks of a running VM are changed is in {@link LiveChanges}; a change that was begun
+ * is settled before anything else is done to the VM.
+ *
  * <p>Nothing is decided about a VM but under its lock, from what is read under its lock.
  */
 final class Executor {
@@ -37,11 +42,13 @@ final class Executor {
 
   private final StateLayout layout;
   private final StepRunner runner;
+  private final LiveChanges live;
   private final Progress progress;
 
   Executor(StateLayout layout, StepRunner runner, Progress progress) {
     this.layout = layout;
     this.runner = runner;
+    this.live = new LiveChanges(layout, runner, progress);
     this.progress = progress;
   }
 
@@ -103,6 +110,7 @@ final class Executor {
    */
   void stop(VmKey key, Shutdown shutdown) throws IOException {
     try (var _ = lock(key)) {
+      settle(key);
       var record = find(key);
       runner.askToEnd(record.plan(), shutdown);
       down(record);
@@ -111,6 +119,7 @@ final class Executor {
 
   void remove(VmKey key, boolean force) throws IOException {
     try (var _ = lock(key)) {
+      settle(key);
       var record = find(key);
       if (!force && runner.domainExists(record.plan())) {
         throw PlatterException.of(
@@ -120,6 +129,43 @@ final class Executor {
       }
       goTo(record, Journal.Goal.REMOVE);
     }
+  }
+
+  /** Changes the disks of a VM that runs. */
+  void change(VmKey key, Given given, ChangeMaker maker) throws IOException {
+    try (var _ = lock(key)) {
+      recover(key);
+      var record = find(key);
+      if (!state(record).up() || !runner.isRunning(record.plan())) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "the VM " + key + " is not running",
+            "See 'platter ps --all'; start it with 'platter start " + key.name() + "'.");
+      }
+      live.run(record, maker.make(record, runner.disks(record.plan())), given);
+    }
+  }
+
+  /** The disks of a VM; under its lock, so that each is seen as it is before or after a change. */
+  List<VmDisks.Listed> disks(VmKey key) throws IOException {
+    try (var _ = lock(key)) {
+      var plan = find(key).plan();
+      var sizes = runner.domainExists(plan) ? runner.disks(plan) : null;
+      return plan.disks().stream()
+          .map(
+              disk ->
+                  new VmDisks.Listed(
+                      disk,
+                      sizes == null
+                          ? OptionalLong.empty()
+                          : OptionalLong.of(sizes.size(disk.device()))))
+          .toList();
+    }
+  }
+
+  /** Says what is to change, from what is found under the VM's lock. */
+  interface ChangeMaker {
+    DiskChange make(VmRecord record, LiveDisks disks) throws IOException;
   }
 
   /**
@@ -148,7 +194,15 @@ final class Executor {
   }
 
   /** The VM's lock is held, here and in all that follows. */
+  private void settle(VmKey key) throws IOException {
+    var found = VmRecord.find(layout, key);
+    if (found.isPresent()) {
+      live.settle(found.get());
+    }
+  }
+
   private void recover(VmKey key) throws IOException {
+    settle(key);
     var found = VmRecord.find(layout, key);
     if (found.isEmpty()) {
       if (Files.isDirectory(layout.vm(key))) {

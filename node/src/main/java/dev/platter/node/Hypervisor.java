@@ -55,4 +55,7 @@ public interface Hypervisor {
    * it does so already, or if there is no domain.
    */
   void readFromFile(UUID uuid, ServedBase base);
+
+  /** The disks of a domain, to be changed while it runs. */
+  LiveDisks disks(UUID uuid);
 }

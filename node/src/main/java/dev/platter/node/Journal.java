@@ -113,14 +113,19 @@ final class Journal implements AutoCloseable {
     var used = text.lastIndexOf('\n') + 1;
     var state = State.parse(text);
     if (used > FULL && state.open() == null) {
-      var compact = state.compact().getBytes(StandardCharsets.UTF_8);
-      Durable.publish(path, ByteBuffer.allocate(SIZE).put(compact).array());
-      used = compact.length;
+      used = publish(path, state);
     }
     // "rwd": each write is on the disk when it returns, as by fdatasync.
     var file = new RandomAccessFile(path.toFile(), "rwd");
     file.seek(used);
     return new Journal(file);
+  }
+
+  /** Replaces a journal by one that says this of a VM at rest; returns how much of it is used. */
+  static int publish(Path path, State state) throws IOException {
+    var compact = state.compact().getBytes(StandardCharsets.UTF_8);
+    Durable.publish(path, ByteBuffer.allocate(Math.max(SIZE, compact.length)).put(compact).array());
+    return compact.length;
   }
 
   static State read(Path path) throws IOException {

@@ -100,7 +100,7 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     return with(uuid, "tell the VM's state", LibvirtHypervisor::state, DomainState.GONE);
   }
 
-  private static DomainState state(Domain domain) {
+  static DomainState state(Domain domain) {
     return switch (domain.state().kind()) {
       case RUNNING, BLOCKED, SHUTTING_DOWN -> DomainState.RUNNING;
       case PAUSED, PM_SUSPENDED -> DomainState.PAUSED;
@@ -137,8 +137,13 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
         0);
   }
 
+  @Override
+  public LiveDisks disks(UUID uuid) {
+    return new LibvirtDisks(this, uuid);
+  }
+
   /** A domain that ends between the look-up and the call is as good as one that was not there. */
-  private <T> T with(UUID uuid, String what, Function<Domain, T> work, T absent) {
+  <T> T with(UUID uuid, String what, Function<Domain, T> work, T absent) {
     try {
       var found = libvirt().domain(uuid);
       if (found.isEmpty()) {

@@ -1,6 +1,8 @@
 package dev.platter.node;
 
 import dev.platter.dialect.Objects;
+import dev.platter.model.ByteSize;
+import dev.platter.model.Disk;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -182,6 +184,37 @@ public final class Node implements AutoCloseable {
   /** Removes the VM with all its disks. */
   public void remove(VmKey key, boolean force) throws IOException {
     executor.remove(key, force);
+  }
+
+  /** The disks of a VM that runs, to be changed. */
+  public VmDisks disks(VmKey key) {
+    return new VmDisks(layout, executor, key);
+  }
+
+  /**
+   * Gives a running VM one more disk. An image must be here in full before: a disk that is read
+   * through the daemon is put below QEMU before its guest runs.
+   *
+   * @param disk as the dialect reads it for this VM
+   */
+  public void attach(VmKey key, Disk disk, Objects given) throws IOException {
+    var vm = status(key).plan();
+    var planned =
+        plan(
+            new Vm(
+                vm.namespace(),
+                vm.name(),
+                vm.uuid(),
+                1,
+                ByteSize.mebibytes(1),
+                List.of(disk),
+                null,
+                List.of()),
+            given);
+    for (var image : planned.plan().images().entrySet()) {
+      images.complete(image.getKey(), image.getValue(), progress);
+    }
+    disks(key).attach(planned, given.secrets());
   }
 
   public List<VmStatus> list() throws IOException {

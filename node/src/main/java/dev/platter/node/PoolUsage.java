@@ -3,7 +3,7 @@ package dev.platter.node;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Pool;
 import dev.platter.plan.StateLayout;
-import dev.platter.plan.Step;
+import dev.platter.plan.StepOwner;
 import dev.platter.plan.VmKey;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -92,7 +92,8 @@ record PoolUsage(List<DiskFile> files) {
       for (var entry : journal.get().reserved().entrySet()) {
         // A VM may have been made anew between the look at its plan and at its journal.
         if (entry.getKey() < steps.size()) {
-          fileOf(steps.get(entry.getKey())).ifPresent(file -> out.put(file, entry.getValue()));
+          StepOwner.file(steps.get(entry.getKey()))
+              .ifPresent(file -> out.put(Path.of(file), entry.getValue()));
         }
       }
     }
@@ -132,25 +133,5 @@ record PoolUsage(List<DiskFile> files) {
     } catch (java.io.EOFException e) {
       return 0; // being written
     }
-  }
-
-  /** The file that a step makes in a pool. */
-  static Optional<Path> fileOf(Step step) {
-    return switch (step) {
-      case Step.CreateOverlay overlay -> Optional.of(Path.of(overlay.path()));
-      case Step.CloneDisk clone -> Optional.of(Path.of(clone.path()));
-      case Step.CreateBlank blank -> Optional.of(Path.of(blank.path()));
-      case Step.MakeDirectory _,
-          Step.EnsureImage _,
-          Step.TakeLease _,
-          Step.CheckFile _,
-          Step.CheckDevice _,
-          Step.MakeDiskImg _,
-          Step.CheckDiskImg _,
-          Step.DefineSecret _,
-          Step.WriteSeed _,
-          Step.StartDomain _ ->
-          Optional.empty();
-    };
   }
 }

@@ -7,6 +7,7 @@ import dev.platter.model.Pool;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
+import dev.platter.plan.StepOwner;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -100,7 +101,8 @@ final class Pools {
   /** Fails if one of the steps would make a file in a pool whose limit is reached. */
   void refuseFull(List<Step> steps) throws IOException {
     var touched = new LinkedHashSet<Limited>();
-    for (var path : steps.stream().flatMap(step -> PoolUsage.fileOf(step).stream()).toList()) {
+    for (var path :
+        steps.stream().flatMap(step -> StepOwner.file(step).map(Path::of).stream()).toList()) {
       limited(path).ifPresent(touched::add);
     }
     for (var pool : touched) {

@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.node.image.Images;
+import dev.platter.plan.LiveEffect;
 import dev.platter.plan.Step;
 
 /** Is told what happens while a plan runs. */
@@ -18,6 +19,24 @@ public interface Progress extends Images.BytesDone {
 
   /** The step is undone and recorded. */
   default void afterUndo(Step step) {}
+
+  /** The disks of a running VM are about to be changed. */
+  default void before(LiveEffect effect) {}
+
+  /** What can be done towards the change while the guest runs is done. */
+  default void prepared(LiveEffect effect) {}
+
+  /** The guest is paused for the change. */
+  default void paused(LiveEffect effect) {}
+
+  /** QEMU has changed. */
+  default void after(LiveEffect effect) {}
+
+  /** The change is recorded for good. */
+  default void decided(LiveEffect effect) {}
+
+  /** The VM's plan is the changed one. */
+  default void published(LiveEffect effect) {}
 
   /** Something is wrong that does not stop the command. */
   default void warning(String text) {}

@@ -71,6 +71,7 @@ final class StepRunner {
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
       case Step.CreateOverlay overlay -> overlay(overlay, given.secrets());
       case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
+      case Step.CreateSnapshot snapshot -> snapshot(snapshot);
       case Step.CreateBlank blank ->
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
@@ -86,6 +87,7 @@ final class StepRunner {
       case Step.TakeLease lease -> leases.release(plan.key(), lease.source(), lease.access());
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
+      case Step.CreateSnapshot snapshot -> Durable.delete(Path.of(snapshot.path()));
       case Step.CloneDisk clone -> {
         Durable.delete(Path.of(clone.path()));
         if (clone.lease() != null) {
@@ -103,6 +105,7 @@ final class StepRunner {
     var exists =
         switch (step) {
           case Step.CreateOverlay overlay -> exists(overlay.path());
+          case Step.CreateSnapshot snapshot -> exists(snapshot.path());
           case Step.CloneDisk clone -> exists(clone.path());
           case Step.CreateBlank blank -> exists(blank.path());
           case Step.WriteSeed write -> exists(write.path());
@@ -164,6 +167,14 @@ final class StepRunner {
 
   boolean domainExists(Plan plan) {
     return hypervisor(plan).state(plan.uuid()) != Hypervisor.DomainState.GONE;
+  }
+
+  boolean isRunning(Plan plan) {
+    return hypervisor(plan).state(plan.uuid()) == Hypervisor.DomainState.RUNNING;
+  }
+
+  LiveDisks disks(Plan plan) {
+    return hypervisor(plan).disks(plan.uuid());
   }
 
   /** Gives the guest time to power off. */
@@ -232,6 +243,12 @@ final class StepRunner {
         new Qcow2Overlay.Backing(step.backing().toString(), step.backing().format().word());
     var size = masters.sizeOf(step.backing(), step.size(), secrets);
     create(step.path(), path -> Qcow2Overlay.create(path, backing, size));
+  }
+
+  private static void snapshot(Step.CreateSnapshot step) throws IOException {
+    var backing =
+        new Qcow2Overlay.Backing(step.backing().toString(), step.backing().format().word());
+    create(step.path(), path -> Qcow2Overlay.create(path, backing, step.size()));
   }
 
   private void copy(

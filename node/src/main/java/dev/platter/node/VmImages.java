@@ -17,16 +17,28 @@ record VmImages(StateLayout layout) implements ImageUsers {
   @Override
   public Set<String> digests() {
     var used = new HashSet<String>();
-    records().forEach(record -> used.addAll(record.plan().images().values()));
+    records().forEach(record -> used.addAll(images(record)));
     return used;
   }
 
   @Override
   public List<String> of(String digest) {
     return records().stream()
-        .filter(record -> record.plan().images().containsValue(digest))
+        .filter(record -> images(record).contains(digest))
         .map(record -> record.plan().key().toString())
         .toList();
+  }
+
+  /** A disk that is being attached needs its image before the plan says so. */
+  private Set<String> images(VmRecord record) {
+    try {
+      var out = new HashSet<>(record.plan().images().values());
+      LiveChanges.read(layout, record)
+          .ifPresent(change -> out.addAll(change.next().images().values()));
+      return out;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private List<VmRecord> records() {

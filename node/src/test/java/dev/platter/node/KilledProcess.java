@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.plan.LiveEffect;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -61,6 +62,8 @@ final class KilledProcess {
           case "run" -> node.run(vm);
           case "stop" -> node.stop(vmKey, Duration.ZERO);
           case "start" -> node.start(vmKey);
+          case "grow", "snapshot", "rmsnapshot", "attach", "detach" ->
+              LiveSweepTest.command(args[0], node);
           default -> node.remove(vmKey, true);
         }
       }
@@ -69,7 +72,12 @@ final class KilledProcess {
 
   private record Killer(String moment, List<Step> steps) implements Progress {
     private void at(String phase, Step step) {
-      if (moment.equals(phase + ":" + steps.indexOf(step))) {
+      at(phase + ":" + steps.indexOf(step));
+      at(phase + ":" + step.getClass().getSimpleName());
+    }
+
+    private void at(String reached) {
+      if (moment.equals(reached)) {
         try {
           new ProcessBuilder("sh", "-c", "kill -9 " + ProcessHandle.current().pid())
               .start()
@@ -99,6 +107,36 @@ final class KilledProcess {
     @Override
     public void afterUndo(Step step) {
       at("afterUndo", step);
+    }
+
+    @Override
+    public void before(LiveEffect effect) {
+      at("beforeEffect");
+    }
+
+    @Override
+    public void prepared(LiveEffect effect) {
+      at("prepared");
+    }
+
+    @Override
+    public void paused(LiveEffect effect) {
+      at("paused");
+    }
+
+    @Override
+    public void after(LiveEffect effect) {
+      at("effect");
+    }
+
+    @Override
+    public void decided(LiveEffect effect) {
+      at("decided");
+    }
+
+    @Override
+    public void published(LiveEffect effect) {
+      at("published");
     }
   }
 }

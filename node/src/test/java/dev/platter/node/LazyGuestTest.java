@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.platter.lab.MarkerGuest;
 import dev.platter.lab.Registry;
 import dev.platter.lab.Shell;
+import dev.platter.model.ByteSize;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import java.io.IOException;
@@ -154,6 +155,55 @@ class LazyGuestTest {
     registry.goOn();
     assertThat(console.await("[0-9a-f]{64}  /dev", LIMIT)).contains(sha256(data));
     console.await("^0$", LIMIT);
+  }
+
+  @Test
+  void aDiskIsSnapshottedGrownMergedAndDetachedWhetherItsImageIsCompleteOrNot() throws Exception {
+    node(Duration.ofSeconds(5));
+    data = work.resolve("data.raw");
+    Shell.run("sh", "-c", "head -c 50331648 /dev/urandom > " + data);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 1M 64k", data);
+    var image = guest.pushSeekable(registry, "data", data);
+    var vm =
+        guest.run(
+            """
+            kind: VM
+            metadata: {name: lazy}
+            spec:
+              domain:
+                memory: {guest: 32Mi}
+                devices:
+                  disks:
+                  - {name: root, source: {image: "%1$s"}, keep: true}
+                  - {name: other, source: {image: "%1$s"}}
+            """
+                .formatted(image));
+    var qemu = new RunningQemu(LIBVIRT.uri(), vm.plan().uuid());
+    var disks = guest.node().disks(vm.key());
+    disks.snapshot("root", "s1");
+    qemu.write(34, "2M");
+    disks.removeSnapshot("root", "s1");
+    disks.snapshot("root", "s2");
+    disks.grow("root", ByteSize.mebibytes(64));
+    qemu.write(51, "3M");
+    assertThat(states())
+        .as("all of it before the image is here")
+        .containsOnly(ImageRecord.State.LAZY);
+    await("sealed", () -> states().equals(Set.of(ImageRecord.State.SEALED)));
+    await("QEMU has the file open", () -> openFiles(vm).containsAll(identities(bases())));
+    disks.detach("other");
+    qemu.check(17, "1M");
+    disks.removeSnapshot("root", "s2");
+    for (var daemon : daemons()) {
+      daemon.destroyForcibly();
+    }
+    qemu.check(17, "1M");
+    qemu.check(34, "2M");
+    qemu.check(51, "3M");
+    assertThat(qemu.virsh("qemu-monitor-command", qemu.uuid(), "--hmp", "info block -n").lines())
+        .as("nodes that nobody needs any more")
+        .filteredOn(line -> line.startsWith("platter-"))
+        .hasSize(1);
   }
 
   /** What QEMU has open, as the kernel says; not by path, since it has mounts of its own. */

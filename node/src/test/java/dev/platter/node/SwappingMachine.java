@@ -61,6 +61,11 @@ record SwappingMachine(Machine machine, Runnable swap) implements Machine {
     }
 
     @Override
+    public LiveDisks disks(UUID uuid) {
+      return real.disks(uuid);
+    }
+
+    @Override
     public DomainState state(UUID uuid) {
       return real.state(uuid);
     }

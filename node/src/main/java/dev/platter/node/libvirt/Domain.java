@@ -88,6 +88,11 @@ public final class Domain implements AutoCloseable {
         });
   }
 
+  /** Its disks, which can be changed while it runs. */
+  public DomainDisks disks() {
+    return new DomainDisks(library, ref);
+  }
+
   public void suspend() {
     library.call(arena -> library.domainSuspend.integer(ref.pointer()));
   }

@@ -236,11 +236,11 @@ final class LibvirtLibrary {
     }
   }
 
-  private Function integer(String name, MemoryLayout... arguments) {
+  Function integer(String name, MemoryLayout... arguments) {
     return new Function(name, FunctionDescriptor.of(JAVA_INT, arguments));
   }
 
-  private Function pointer(String name, MemoryLayout... arguments) {
+  Function pointer(String name, MemoryLayout... arguments) {
     return new Function(name, FunctionDescriptor.of(ADDRESS, arguments));
   }
 

@@ -1,0 +1,75 @@
+package dev.platter.plan;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** Which steps of a plan a disk needs. */
+public final class StepOwner {
+  private final StateLayout layout;
+
+  StepOwner(StateLayout layout) {
+    this.layout = layout;
+  }
+
+  /** The local file that a step makes for a disk. */
+  public static Optional<String> file(Step step) {
+    return switch (step) {
+      case Step.CreateOverlay overlay -> Optional.of(overlay.path());
+      case Step.CreateSnapshot snapshot -> Optional.of(snapshot.path());
+      case Step.CloneDisk clone -> Optional.of(clone.path());
+      case Step.CreateBlank blank -> Optional.of(blank.path());
+      case Step.MakeDirectory _,
+          Step.EnsureImage _,
+          Step.TakeLease _,
+          Step.CheckFile _,
+          Step.CheckDevice _,
+          Step.MakeDiskImg _,
+          Step.CheckDiskImg _,
+          Step.DefineSecret _,
+          Step.WriteSeed _,
+          Step.StartDomain _ ->
+          Optional.empty();
+    };
+  }
+
+  boolean needs(PlannedDisk disk, Step step, List<Step> all) {
+    var source = disk.chain().getLast();
+    var network = source.network();
+    return switch (step) {
+      case Step.CreateOverlay _, Step.CreateSnapshot _, Step.CloneDisk _, Step.CreateBlank _ ->
+          file(step).filter(path -> has(disk, path)).isPresent();
+      case Step.EnsureImage image -> {
+        var base = layout.base(image.digest()).toString();
+        yield has(disk, base)
+            || all.stream()
+                .anyMatch(
+                    other ->
+                        other instanceof Step.CloneDisk clone
+                            && clone.from().toString().equals(base)
+                            && has(disk, clone.path()));
+      }
+      case Step.TakeLease lease ->
+          lease.source().name().equals("file:" + source.file())
+              || lease.source().name().equals("device:" + source.device())
+              || (network != null && lease.source().equals(network.sourceName()));
+      case Step.CheckFile check -> check.path().equals(source.file());
+      case Step.CheckDevice check -> check.path().equals(source.device());
+      case Step.MakeDiskImg img -> isDiskImg(img.root(), source);
+      case Step.CheckDiskImg img -> isDiskImg(img.root(), source);
+      case Step.DefineSecret secret -> {
+        var login = network == null ? null : network.login();
+        yield login != null && login.secret().equals(secret.uuid());
+      }
+      case Step.MakeDirectory _, Step.WriteSeed _, Step.StartDomain _ -> false;
+    };
+  }
+
+  private static boolean isDiskImg(String root, PlannedDisk.Link link) {
+    return StateLayout.diskImg(Path.of(root)).toString().equals(link.file());
+  }
+
+  private static boolean has(PlannedDisk disk, String file) {
+    return disk.chain().stream().anyMatch(link -> file.equals(link.file()));
+  }
+}
