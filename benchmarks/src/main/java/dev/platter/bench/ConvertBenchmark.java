@@ -15,6 +15,7 @@ import java.util.Random;
 final class ConvertBenchmark implements Benchmark {
   private static final long MIB = 1 << 20;
   private static final int RUNS = 32;
+  private static final int LARGE_RUNS = 4 * RUNS;
   private static final long RUN = 8 * MIB;
   private static final long SIZE = 2 * RUNS * RUN;
 
@@ -55,7 +56,7 @@ final class ConvertBenchmark implements Benchmark {
 
   @Override
   public List<Row> run(Path work, int rounds) throws Exception {
-    var raw = disk(work.resolve("disk.raw"));
+    var raw = disk(work.resolve("disk.raw"), RUNS);
     var plain = image(work, raw, "uncompressed");
     var images =
         List.of(
@@ -74,9 +75,9 @@ final class ConvertBenchmark implements Benchmark {
           rows.addAll(toDevice(device.path(), raw, image, rounds));
         }
       }
-      try (var xfs = new XfsMount(memory.resolve("xfs.img"), 3 * SIZE, work.resolve("xfs"))) {
-        rows.addAll(onXfs(xfs.directory(), raw, plain.file, rounds));
-      }
+      rows.addAll(onXfs(work, memory, raw, plain.file, rounds));
+      var large = disk(work.resolve("large.raw"), LARGE_RUNS);
+      rows.addAll(onXfs(work, memory, large, image(work, large, "large").file, rounds));
     } finally {
       Tool.cleanUp("rm", "-r", memory.toString());
     }
@@ -117,7 +118,17 @@ final class ConvertBenchmark implements Benchmark {
     return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_DIRECT));
   }
 
-  private static List<Row> onXfs(Path directory, Path raw, Path image, int rounds)
+  private static List<Row> onXfs(Path work, Path memory, Path raw, Path image, int rounds)
+      throws Exception {
+    var room = 3 * Files.size(raw);
+    var xfsFile = memory.resolve(image.getFileName() + ".xfs");
+    try (var xfs = new XfsMount(xfsFile, room, work.resolve(xfsFile.getFileName()))) {
+      var name = "uncompressed on XFS, %d MiB of data".formatted(Files.size(image) / MIB);
+      return sharing(name, xfs.directory(), raw, image, rounds);
+    }
+  }
+
+  private static List<Row> sharing(String name, Path directory, Path raw, Path image, int rounds)
       throws Exception {
     var from = Files.copy(image, directory.resolve("image.qcow2"));
     Tool.output("sync", "-f", from.toString());
@@ -131,7 +142,6 @@ final class ConvertBenchmark implements Benchmark {
                 QEMU_OFFLOAD,
                 () -> removed(raw, theirs, Tool.time(qemu(QEMU_OFFLOAD, from, theirs))))
             .run(rounds);
-    var name = "uncompressed on XFS";
     return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_OFFLOAD));
   }
 
@@ -224,14 +234,14 @@ final class ConvertBenchmark implements Benchmark {
     return new Image(name, image);
   }
 
-  private static Path disk(Path file) throws IOException {
+  private static Path disk(Path file, int runs) throws IOException {
     var random = new Random(1);
     try (var channel =
         FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-      for (var i = 0; i < RUNS; i++) {
+      for (var i = 0; i < runs; i++) {
         channel.write(ByteBuffer.wrap(bytes(random)), 2L * i * RUN);
       }
-      channel.write(ByteBuffer.allocate(1), SIZE - 1);
+      channel.write(ByteBuffer.allocate(1), 2L * runs * RUN - 1);
       channel.force(true);
     }
     return file;

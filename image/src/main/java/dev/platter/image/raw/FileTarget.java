@@ -34,8 +34,9 @@ final class FileTarget implements RawTarget {
     }
   }
 
+  /** One at a time: the kernel lets only one write to a file, and whoever waits there, spins. */
   @Override
-  public void write(ByteBuffer bytes, long at) throws IOException {
+  public synchronized void write(ByteBuffer bytes, long at) throws IOException {
     SparseWriter.write(channel, bytes, at);
   }
 
