@@ -2,6 +2,7 @@ package dev.platter.bench;
 
 import dev.platter.node.Hypervisor;
 import dev.platter.node.Machine;
+import dev.platter.node.OpenFile;
 import dev.platter.node.ServedBase;
 import dev.platter.plan.NodeFacts.Accelerator;
 import java.util.List;
@@ -30,7 +31,7 @@ final class IdleMachine implements Machine, Hypervisor {
   }
 
   @Override
-  public void start(String domainXml, List<ServedBase> served) {}
+  public void start(String domainXml, List<ServedBase> served, List<OpenFile> opened) {}
 
   @Override
   public void defineSecret(UUID uuid, String type, String usage, byte[] value) {}

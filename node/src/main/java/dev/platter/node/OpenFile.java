@@ -7,4 +7,4 @@ import java.nio.file.Path;
  *
  * @param identity device and inode
  */
-record OpenFile(Path path, String identity) {}
+public record OpenFile(Path path, String identity) {}
