@@ -52,6 +52,11 @@ final class IdleMachine implements Machine, Hypervisor {
   }
 
   @Override
+  public boolean resumeAfterError(UUID uuid) {
+    return false;
+  }
+
+  @Override
   public void shutdown(UUID uuid) {}
 
   @Override

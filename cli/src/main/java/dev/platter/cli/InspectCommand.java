@@ -1,5 +1,6 @@
 package dev.platter.cli;
 
+import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -118,8 +119,20 @@ final class InspectCommand extends NodeCommand {
           + file
           + (disk.kept() || depth > 0 ? "  MISSING" : "  (not there while the VM is stopped)");
     }
-    return "%s  %s  %s, %s on disk"
-        .formatted(role, file, link.format().word(), new Bytes(SparseFile.allocated(file)));
+    var here = SparseFile.allocated(file);
+    return "%s  %s  %s, %s on disk%s"
+        .formatted(
+            role,
+            file,
+            link.format().word(),
+            new Bytes(here),
+            disk.copyOnRead() && depth == 0 ? full(file, here) : "");
+  }
+
+  /** How much of a disk is here that fills as it is read; zeros never fill it. */
+  private static String full(Path overlay, long here) throws IOException {
+    var size = Qcow2Overlay.sizeOf(overlay);
+    return size == 0 ? "" : " (%d %% full)".formatted(Math.min(100, 100 * here / size));
   }
 
   private static String role(PlannedDisk.Link link, int depth, PlannedDisk disk) {

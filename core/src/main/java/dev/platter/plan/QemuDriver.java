@@ -9,6 +9,9 @@ public final class QemuDriver {
   /** The name under which QEMU is given the password. */
   public static final String SECRET = "password";
 
+  /** The name under which QEMU is given certificates. */
+  public static final String CERTIFICATES = "certificates";
+
   private QemuDriver() {}
 
   /** Options of {@code blockdev-add}; where there is a login they name {@link #SECRET}. */
@@ -59,6 +62,9 @@ public final class QemuDriver {
       out.put("server", inet(disk).getFirst());
     }
     out.put("export", disk.name());
+    if (disk.tls()) {
+      out.put("tls-creds", CERTIFICATES);
+    }
   }
 
   private static void gluster(NetworkDisk disk, Map<String, Object> out) {

@@ -184,6 +184,11 @@ public record StateLayout(Path state, Path run) {
     return state.resolve("libvirt");
   }
 
+  /** The CA of NBD servers, and what we show them; the private libvirt expects it there. */
+  public Path nbdCertificates() {
+    return libvirtState().resolve("pki-nbd");
+  }
+
   public Path libvirtRun() {
     return run.resolve("libvirt");
   }

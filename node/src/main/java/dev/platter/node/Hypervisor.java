@@ -44,6 +44,13 @@ public interface Hypervisor {
 
   DomainState state(UUID uuid);
 
+  /**
+   * Lets a domain go on that QEMU paused because a disk failed: it tries again what failed.
+   *
+   * @return false if it is not paused, or for another reason
+   */
+  boolean resumeAfterError(UUID uuid);
+
   /** Asks the guest to power off; it may not listen. */
   void shutdown(UUID uuid);
 

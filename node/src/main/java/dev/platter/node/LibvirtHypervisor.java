@@ -109,6 +109,19 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   @Override
+  public boolean resumeAfterError(UUID uuid) {
+    return with(uuid, "let the VM go on", LibvirtHypervisor::resumeAfterError, false);
+  }
+
+  private static boolean resumeAfterError(Domain domain) {
+    if (!domain.state().isPausedByError()) {
+      return false;
+    }
+    domain.resume();
+    return true;
+  }
+
+  @Override
   public void shutdown(UUID uuid) {
     with(uuid, "shut the VM down", LibvirtHypervisor::shutdown, false);
   }

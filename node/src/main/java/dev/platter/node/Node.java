@@ -13,6 +13,7 @@ import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
 import dev.platter.plan.Claims;
 import dev.platter.plan.NodeFacts;
+import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Planner;
 import dev.platter.plan.StateLayout;
@@ -81,7 +82,15 @@ public final class Node implements AutoCloseable {
         for (var image : record.plan().images().entrySet()) {
           images.serveAgain(image.getKey(), image.getValue());
         }
+        watch(record.plan());
       }
+    }
+  }
+
+  /** Somebody has to look after a VM whose storage server may go away. */
+  private void watch(Plan plan) throws IOException {
+    if (Revival.concerns(plan)) {
+      images.keepDaemon();
     }
   }
 
@@ -142,6 +151,7 @@ public final class Node implements AutoCloseable {
     } else {
       executor.create(planned, given.secrets());
     }
+    watch(planned.plan());
     return status(key);
   }
 
@@ -174,6 +184,7 @@ public final class Node implements AutoCloseable {
 
   public VmStatus start(VmKey key, SecretData secrets) throws IOException {
     executor.start(key, secrets, _ -> {});
+    watch(status(key).plan());
     return status(key);
   }
 

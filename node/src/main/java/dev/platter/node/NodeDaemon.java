@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
- * The daemon of this machine: images, and what running VMs need of them. It is started by the first
- * command that needs it, or by whoever runs the node.
+ * The daemon of this machine: images, what running VMs need of them, and VMs that wait for their
+ * storage. It is started by the first command that needs it, or by whoever runs the node.
  */
 public final class NodeDaemon {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
@@ -42,7 +42,10 @@ public final class NodeDaemon {
       var ended = new AtomicBoolean();
       var hook = new Thread(() -> close(daemon.get(), ended), "shutdown");
       Runtime.getRuntime().addShutdownHook(hook);
-      daemon.get().run();
+      var revival = new Revival(layout, machine, log);
+      var reviver = Thread.ofPlatform().name("revival").daemon().start(revival);
+      daemon.get().run(revival::needed);
+      reviver.interrupt();
       close(daemon.get(), ended);
     }
   }

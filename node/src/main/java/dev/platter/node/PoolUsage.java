@@ -1,11 +1,11 @@
 package dev.platter.node;
 
+import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Pool;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.StepOwner;
 import dev.platter.plan.VmKey;
-import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -124,14 +124,6 @@ record PoolUsage(List<DiskFile> files) {
 
   /** The name tells the format, never the content: in a raw file that is the guest's. */
   private static long virtualSize(Path path) throws IOException {
-    if (!path.toString().endsWith(".qcow2")) {
-      return Files.size(path);
-    }
-    try (var in = new DataInputStream(Files.newInputStream(path))) {
-      in.skipNBytes(24);
-      return in.readLong();
-    } catch (java.io.EOFException e) {
-      return 0; // being written
-    }
+    return path.toString().endsWith(".qcow2") ? Qcow2Overlay.sizeOf(path) : Files.size(path);
   }
 }

@@ -62,10 +62,10 @@ final class QemuReader implements NetworkReader {
     }
   }
 
-  private static Target target(NetworkDisk disk, SecretData secrets) throws IOException {
+  private Target target(NetworkDisk disk, SecretData secrets) throws IOException {
     var login = disk.login();
     if (login == null) {
-      return new Target(options(disk), List.of());
+      return new Target(options(disk), List.of(), disk.tls() ? List.of(certificates()) : List.of());
     }
     var value = Secrets.password(disk.protocol(), login.from(), secrets);
     try {
@@ -73,6 +73,14 @@ final class QemuReader implements NetworkReader {
     } finally {
       Arrays.fill(value, (byte) 0);
     }
+  }
+
+  /** In QEMU's options a comma is written twice. */
+  private String certificates() {
+    return "tls-creds-x509,endpoint=client,verify-peer=on,id="
+        + QemuDriver.CERTIFICATES
+        + ",dir="
+        + layout.nbdCertificates().toString().replace(",", ",,");
   }
 
   private static String options(NetworkDisk disk) {

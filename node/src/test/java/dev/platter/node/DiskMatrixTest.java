@@ -9,6 +9,8 @@ import dev.platter.model.Access;
 import dev.platter.model.CopyMode;
 import dev.platter.model.PlatterException;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
+import dev.platter.plan.Claims;
+import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -35,7 +37,7 @@ class DiskMatrixTest {
   private static final Path DOCUMENT = Path.of(System.getProperty("repo.root"), "docs", "disks.md");
   private static final String BEGIN = "<!-- matrix -->\n";
   private static final String END = "<!-- end of matrix -->\n";
-  private static final int DISKS_OF_A_VM = 20;
+  private static final int DISKS_OF_A_VM = 24;
   private static final String SIZE = "3M";
 
   @TempDir Path work;
@@ -52,14 +54,19 @@ class DiskMatrixTest {
   void everySourceInEveryAccessModeAndCopyMode() throws Exception {
     var outcome = new LinkedHashMap<String, Map<String, String>>();
     var cells = new ArrayList<Cell>();
-    try (var storage = new MatrixStorage(Files.createDirectory(work.resolve("storage")));
+    var layout = new StateLayout(work.resolve("state"), work.resolve("run"));
+    try (var storage =
+            new MatrixStorage(
+                Files.createDirectory(work.resolve("storage")),
+                LIBVIRT.nbdCertificates(),
+                layout.nbdCertificates());
         var guest = new GuestNode(work, LIBVIRT.uri())) {
       for (var kind : storage.kinds().entrySet()) {
         var row = outcome.computeIfAbsent(kind.getKey(), _ -> new LinkedHashMap<>());
         for (var copy : CopyMode.values()) {
           for (var access : Access.values()) {
             var cell = cell(kind.getKey(), kind.getValue(), access, copy, cells.size());
-            var refusal = refusal(cell);
+            var refusal = refusal(cell, storage);
             row.put(copy.word() + "/" + access.word(), refusal.isEmpty() ? "yes" : "no");
             if (refusal.isEmpty()) {
               cells.add(cell);
@@ -87,13 +94,15 @@ class DiskMatrixTest {
     return new Cell(word, access, copy, name, content, yaml);
   }
 
-  private static Optional<String> refusal(Cell cell) {
+  /** What is said before anything is done. */
+  private static Optional<String> refusal(Cell cell, MatrixStorage storage) {
     try {
-      Manifests.read("cell.yaml", cell.yaml);
+      var objects = Manifests.objects("cell.yaml", cell.yaml + "\n" + storage.objects());
+      Claims.resolve(objects.vms().getFirst(), objects.volumes(), objects.secrets());
       return Optional.empty();
     } catch (PlatterException e) {
       assertThat(e.code()).isEqualTo(PlatterException.Code.INVALID);
-      return Optional.of(String.join("; ", e.details()));
+      return Optional.of(e.getMessage());
     }
   }
 
@@ -116,7 +125,7 @@ class DiskMatrixTest {
                 name,
                 guest.push("marker", MarkerGuest.qcow2()),
                 cells.stream().map(cell -> "      " + cell.yaml).collect(Collectors.joining("\n")),
-                storage.secrets());
+                storage.objects());
     var objects = Manifests.objects("matrix.yaml", yaml);
     var vm = guest.node().run(objects.vms().getFirst(), objects);
     var console = guest.console(vm);

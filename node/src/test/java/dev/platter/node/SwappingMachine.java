@@ -71,6 +71,11 @@ record SwappingMachine(Machine machine, Runnable swap) implements Machine {
     }
 
     @Override
+    public boolean resumeAfterError(UUID uuid) {
+      return real.resumeAfterError(uuid);
+    }
+
+    @Override
     public void shutdown(UUID uuid) {
       real.shutdown(uuid);
     }

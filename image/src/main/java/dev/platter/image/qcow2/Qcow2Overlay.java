@@ -4,11 +4,14 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.nio.file.StandardOpenOption.CREATE_NEW;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import java.io.DataInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.CharacterCodingException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +40,16 @@ public final class Qcow2Overlay {
 
   /** Where the L1 table reaches the 32 MiB that QEMU opens. */
   private static final long MAX_VIRTUAL_SIZE = (32L << 20) / 8 * L2_COVERAGE;
+
+  /** The size of the disk in an overlay of ours; 0 while it is being written. */
+  public static long sizeOf(Path overlay) throws IOException {
+    try (var in = new DataInputStream(Files.newInputStream(overlay))) {
+      in.skipNBytes(24);
+      return in.readLong();
+    } catch (EOFException e) {
+      return 0;
+    }
+  }
 
   /**
    * What is read where the overlay has nothing.

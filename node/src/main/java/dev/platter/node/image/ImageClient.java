@@ -69,8 +69,13 @@ public final class ImageClient implements Images {
   @Override
   public void serveAgain(String reference, String digest) throws IOException {
     if (!records.sealed(digest)) {
-      connectOrStart().close();
+      keepDaemon();
     }
+  }
+
+  @Override
+  public void keepDaemon() throws IOException {
+    connectOrStart().close();
   }
 
   @Override

@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -118,8 +119,12 @@ public final class ImageDaemon implements AutoCloseable {
     }
   }
 
-  /** Works until there is nothing to do. */
-  public void run() throws InterruptedException {
+  /**
+   * Works until there is nothing to do.
+   *
+   * @param alsoNeeded whether somebody else needs this process
+   */
+  public void run(BooleanSupplier alsoNeeded) throws InterruptedException {
     var idleSince = System.nanoTime();
     while (true) {
       Thread.sleep(TICK);
@@ -129,7 +134,8 @@ public final class ImageDaemon implements AutoCloseable {
         keepBelowLimit();
       }
       var busy =
-          control.connections() > 0
+          alsoNeeded.getAsBoolean()
+              || control.connections() > 0
               || nbd.connections() > 0
               || now.stream().anyMatch(image -> image.image().working());
       if (busy) {

@@ -28,6 +28,9 @@ public interface Images extends AutoCloseable {
   /** Sees to it that a base which is read through the daemon is served. */
   void serveAgain(String reference, String digest) throws IOException;
 
+  /** Sees to it that the daemon is on duty, if this machine has one. */
+  void keepDaemon() throws IOException;
+
   boolean sealed(String digest) throws IOException;
 
   List<ImageStatus> list() throws IOException;

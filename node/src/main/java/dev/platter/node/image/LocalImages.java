@@ -75,6 +75,9 @@ public final class LocalImages implements Images {
   public void serveAgain(String reference, String digest) {}
 
   @Override
+  public void keepDaemon() {}
+
+  @Override
   public boolean sealed(String digest) throws IOException {
     return records.sealed(digest);
   }

@@ -7,6 +7,8 @@ import java.util.List;
  * version does not know is {@code unknown}; a libvirt newer than us may have more of them.
  */
 public record DomainState(Kind kind, String reason) {
+  private static final String IO_ERROR = "I/O error";
+
   /** virDomainState, in its order. */
   public enum Kind {
     NO_STATE("no state"),
@@ -32,7 +34,7 @@ public record DomainState(Kind kind, String reason) {
         "migrating",
         "saving",
         "dumping",
-        "I/O error",
+        IO_ERROR,
         "watchdog",
         "from snapshot",
         "shutting down",
@@ -66,6 +68,11 @@ public record DomainState(Kind kind, String reason) {
       this.word = word;
       this.reasons = List.of(reasons);
     }
+  }
+
+  /** Whether QEMU stopped the guest since a disk failed. */
+  public boolean isPausedByError() {
+    return kind == Kind.PAUSED && reason.equals(IO_ERROR);
   }
 
   static DomainState of(int state, int reason) {

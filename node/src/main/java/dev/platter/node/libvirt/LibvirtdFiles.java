@@ -87,7 +87,8 @@ record LibvirtdFiles(Path state, Path run, boolean system) {
   /** Makes the directories and writes the configuration anew; the previous log becomes .1. */
   void prepare() throws IOException {
     prepareRun();
-    List<Path> directories = new ArrayList<>(List.of(state, configuration(), state.resolve("log")));
+    List<Path> directories =
+        new ArrayList<>(List.of(state, configuration(), state.resolve("log"), nbdCertificates()));
     if (system) {
       directories.addAll(List.of(state.resolve("lib"), state.resolve("cache"), run.resolve("run")));
     } else {
@@ -152,7 +153,17 @@ record LibvirtdFiles(Path state, Path run, boolean system) {
         namespaces = [ ]
         stdio_handler = "file"
         max_core = 0
-        """;
+        nbd_tls_x509_cert_dir = "%s"
+        """
+            .formatted(nbdCertificates());
+  }
+
+  /**
+   * Where QEMU finds the CA of NBD servers, and its own certificate for those that want one. Here,
+   * since libvirt knows one place for all domains.
+   */
+  Path nbdCertificates() {
+    return state.resolve("pki-nbd");
   }
 
   private static void link(Path link, Path target) throws IOException {

@@ -75,6 +75,7 @@ public final class RemoteDisk implements DiskCopy.Source, AutoCloseable {
     command.add("--shared=" + MOST_CLIENTS);
     command.add("--socket=" + directory.socket());
     command.addAll(credentials.arguments());
+    target.objects().forEach(object -> command.addAll(List.of("--object", object)));
     command.add(target.file());
     return command;
   }

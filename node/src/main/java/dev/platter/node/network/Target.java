@@ -15,13 +15,15 @@ import java.util.List;
  *     as {@code {"driver":"iscsi","transport":"tcp","portal":…,"password-secret":"s0"}}; it holds
  *     no secrets
  * @param secrets those that the options refer to
+ * @param objects other objects that they refer to, as QEMU's {@code --object} takes them
  */
-public record Target(String driverJson, List<SecretValue> secrets) {
+public record Target(String driverJson, List<SecretValue> secrets, List<String> objects) {
   private static final ObjectMapper JSON =
       new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
   public Target {
     secrets = List.copyOf(secrets);
+    objects = List.copyOf(objects);
     var ids = new HashSet<String>();
     for (SecretValue secret : secrets) {
       if (secret.id().equals(SecretArguments.MASTER) || !ids.add(secret.id())) {
@@ -29,6 +31,10 @@ public record Target(String driverJson, List<SecretValue> secrets) {
       }
     }
     parse(driverJson);
+  }
+
+  public Target(String driverJson, List<SecretValue> secrets) {
+    this(driverJson, secrets, List.of());
   }
 
   /** The name that QEMU opens: a raw disk, whatever its first bytes look like. */

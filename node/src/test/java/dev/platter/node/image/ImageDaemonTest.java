@@ -78,7 +78,7 @@ class ImageDaemonTest {
         .start(
             () -> {
               try {
-                daemon.run();
+                daemon.run(() -> false);
               } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
               }

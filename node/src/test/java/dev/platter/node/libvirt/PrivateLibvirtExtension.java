@@ -52,6 +52,11 @@ public final class PrivateLibvirtExtension
     return directory.resolve("state");
   }
 
+  /** Where domains find the CA of NBD servers. */
+  public Path nbdCertificates() {
+    return files().nbdCertificates();
+  }
+
   Path run() {
     return directory.resolve("run");
   }

@@ -1,0 +1,80 @@
+package dev.platter.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.plan.Plan;
+import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * Lets VMs go on that QEMU paused because a storage server was away. QEMU tries again what failed
+ * when the VM is resumed, and pauses it again if it fails again: so all there is to do is to try,
+ * now and then, until the server is back. A VM that somebody else paused is left alone.
+ */
+final class Revival implements Runnable {
+  private static final Duration EVERY = Duration.ofSeconds(2);
+
+  private final StateLayout layout;
+  private final Machine machine;
+  private final Consumer<String> log;
+  private final Set<VmKey> waiting = new HashSet<>();
+  private volatile boolean needed = true;
+
+  Revival(StateLayout layout, Machine machine, Consumer<String> log) {
+    this.layout = layout;
+    this.machine = machine;
+    this.log = log;
+  }
+
+  /** Whether a VM of this plan may have to be revived. */
+  static boolean concerns(Plan plan) {
+    return plan.disks().stream()
+        .flatMap(disk -> disk.chain().stream())
+        .anyMatch(link -> link.network() != null);
+  }
+
+  /** Whether a VM runs that may have to be revived. */
+  boolean needed() {
+    return needed;
+  }
+
+  @Override
+  public void run() {
+    try {
+      while (true) {
+        needed = lookOnce();
+        Thread.sleep(EVERY);
+      }
+    } catch (InterruptedException e) {
+      // The daemon ends.
+    }
+  }
+
+  private boolean lookOnce() {
+    var found = false;
+    try {
+      for (var record : VmRecord.list(layout, _ -> {})) {
+        var state = record.state(layout);
+        if (state.isPresent() && state.get().up() && concerns(record.plan())) {
+          found = true;
+          revive(record.plan());
+        }
+      }
+    } catch (IOException | PlatterException e) {
+      log.accept("cannot see whether a VM waits for its storage: " + e.getMessage());
+    }
+    return found;
+  }
+
+  private void revive(Plan plan) {
+    if (!machine.hypervisor(plan.libvirt()).resumeAfterError(plan.uuid())) {
+      waiting.remove(plan.key());
+    } else if (waiting.add(plan.key())) {
+      log.accept("a disk of the VM " + plan.key() + " fails; it is tried until it works");
+    }
+  }
+}
