@@ -56,11 +56,10 @@ class DiskMatrixTest {
     var cells = new ArrayList<Cell>();
     var layout = new StateLayout(work.resolve("state"), work.resolve("run"));
     try (var storage =
-            new MatrixStorage(
-                Files.createDirectory(work.resolve("storage")),
-                LIBVIRT.nbdCertificates(),
-                layout.nbdCertificates());
-        var guest = new GuestNode(work, LIBVIRT.uri())) {
+        new MatrixStorage(
+            Files.createDirectory(work.resolve("storage")),
+            LIBVIRT.nbdCertificates(),
+            layout.nbdCertificates())) {
       for (var kind : storage.kinds().entrySet()) {
         var row = outcome.computeIfAbsent(kind.getKey(), _ -> new LinkedHashMap<>());
         for (var copy : CopyMode.values()) {
@@ -74,9 +73,11 @@ class DiskMatrixTest {
           }
         }
       }
-      for (var from = 0; from < cells.size(); from += DISKS_OF_A_VM) {
-        var some = cells.subList(from, Math.min(cells.size(), from + DISKS_OF_A_VM));
-        tryOut(guest, storage, "matrix-" + from, some);
+      try (var guest = new GuestNode(work, LIBVIRT.uri())) {
+        for (var from = 0; from < cells.size(); from += DISKS_OF_A_VM) {
+          var some = cells.subList(from, Math.min(cells.size(), from + DISKS_OF_A_VM));
+          tryOut(guest, storage, "matrix-" + from, some);
+        }
       }
     }
     document(table(outcome));

@@ -45,10 +45,7 @@ class LazyGuestTest {
       guest.close();
     }
     registry.close();
-    for (var daemon : daemons()) {
-      daemon.destroy();
-      daemon.onExit().get();
-    }
+    TestDaemon.end(work);
   }
 
   private void node(Duration quiet) {
@@ -74,18 +71,6 @@ class LazyGuestTest {
             .formatted(
                 guest.pushSeekable(registry, "marker", MarkerGuest.raw()),
                 guest.pushSeekable(registry, "data", data)));
-  }
-
-  /** The daemons of this test, without the shells around them. */
-  private List<ProcessHandle> daemons() {
-    return ProcessHandle.allProcesses()
-        .filter(
-            process ->
-                process.info().arguments().stream()
-                    .flatMap(java.util.Arrays::stream)
-                    .anyMatch(work.toString()::equals))
-        .filter(process -> process.info().command().orElse("").endsWith("java"))
-        .toList();
   }
 
   private Set<ImageRecord.State> states() throws IOException {
@@ -123,7 +108,7 @@ class LazyGuestTest {
     assertThat(states()).containsOnly(ImageRecord.State.LAZY);
     var console = guest.console(vm);
     console.await("^@@READY", GuestNode.BOOT);
-    var before = daemons();
+    var before = TestDaemon.running(work);
     assertThat(before).hasSize(1);
     before.getFirst().destroyForcibly();
     guest.type(vm, "sha256sum $(disk data); dmesg | grep -i -c 'i/o error'");
@@ -131,7 +116,7 @@ class LazyGuestTest {
     console.await("^0$", LIMIT);
     await("sealed", () -> states().equals(Set.of(ImageRecord.State.SEALED)));
     await("QEMU has both files open", () -> openFiles(vm).containsAll(identities(bases())));
-    for (var daemon : daemons()) {
+    for (var daemon : TestDaemon.running(work)) {
       daemon.destroyForcibly();
     }
     registry.goAway();
@@ -194,7 +179,7 @@ class LazyGuestTest {
     disks.detach("other");
     qemu.check(17, "1M");
     disks.removeSnapshot("root", "s2");
-    for (var daemon : daemons()) {
+    for (var daemon : TestDaemon.running(work)) {
       daemon.destroyForcibly();
     }
     qemu.check(17, "1M");

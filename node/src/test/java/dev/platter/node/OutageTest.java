@@ -10,7 +10,6 @@ import dev.platter.lab.MarkerGuest;
 import dev.platter.lab.NbdExport;
 import dev.platter.lab.Shell;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -37,8 +36,9 @@ class OutageTest {
   }
 
   @AfterEach
-  void closeNode() throws IOException {
+  void closeNode() throws Exception {
     guest.close();
+    TestDaemon.end(work);
   }
 
   private Path blank(String name) {

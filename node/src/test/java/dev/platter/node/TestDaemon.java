@@ -4,6 +4,7 @@ import dev.platter.node.image.ImageDaemon;
 import dev.platter.plan.StateLayout;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -23,6 +24,25 @@ final class TestDaemon {
         work.toString(),
         uri,
         quiet.toString());
+  }
+
+  /** The daemons of a node, without the shells around them. */
+  static List<ProcessHandle> running(Path work) {
+    return ProcessHandle.allProcesses()
+        .filter(
+            process ->
+                process.info().arguments().stream()
+                    .flatMap(Arrays::stream)
+                    .anyMatch(work.toString()::equals))
+        .filter(process -> process.info().command().orElse("").endsWith("java"))
+        .toList();
+  }
+
+  static void end(Path work) throws Exception {
+    for (var daemon : running(work)) {
+      daemon.destroy();
+      daemon.onExit().get();
+    }
   }
 
   public static void main(String[] args) throws Exception {

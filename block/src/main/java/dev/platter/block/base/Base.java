@@ -47,6 +47,7 @@ public final class Base implements BlockDevice {
   private final Checkpoints checkpoints;
   private final long size;
   private volatile @Nullable Recorder recorder;
+  private boolean named;
   private volatile boolean closed;
 
   private Base(Path directory, DiskFile file, DiskLayout layout, OpenFiles files)
@@ -288,7 +289,16 @@ public final class Base implements BlockDevice {
     if (file instanceof LayerFile layer) {
       layer.checkpoint();
     }
-    map.checkpoint(() -> raw.channel().force(false));
+    map.checkpoint(this::forceBytes);
+  }
+
+  /** The first time also the files' names, which no bit may outlive. */
+  private void forceBytes() throws IOException {
+    raw.channel().force(!named);
+    if (!named) {
+      OpenFiles.sync(directory);
+      named = true;
+    }
   }
 
   @Override

@@ -43,7 +43,7 @@ final class BlockMap implements Closeable {
     return new BlockMap(blocks, null);
   }
 
-  /** Writes a new file, all missing, and syncs it. */
+  /** Writes a new file, all missing. It is synced with its first bits. */
   static BlockMap create(Path path, int blocks, long size, Digest layer) throws IOException {
     FileChannel file =
         FileChannel.open(
@@ -56,7 +56,6 @@ final class BlockMap implements Closeable {
       long end = HEADER + 8L * map.words.length();
       Fully.write(file, ByteBuffer.allocate(1), end - 1);
       Fully.write(file, header(size, layer), 0);
-      file.force(true);
       return map;
     } catch (Throwable e) {
       file.close();

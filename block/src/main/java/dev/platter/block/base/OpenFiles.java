@@ -3,7 +3,6 @@ package dev.platter.block.base;
 import dev.platter.image.Digest;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.raw.NativeFile;
-import dev.platter.image.raw.SparseFile;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -27,14 +26,13 @@ record OpenFiles(NativeFile raw, BlockMap map) {
       }
     }
     removeBoth(files);
-    SparseFile.create(files.raw(), size);
-    sync(files.directory());
+    blank(files.raw(), size);
     return with(files, BlockMap.create(files.map(), blocks, size, layer));
   }
 
   static OpenFiles anew(BaseFiles files, long size) throws IOException {
     removeBoth(files);
-    SparseFile.create(files.raw(), size);
+    blank(files.raw(), size);
     return with(files, BlockMap.inMemory(blocks(size)));
   }
 
@@ -51,10 +49,18 @@ record OpenFiles(NativeFile raw, BlockMap map) {
     return Math.toIntExact(Math.ceilDiv(size, (long) Base.BLOCK));
   }
 
+  /** Not synced: somebody waits for its first block, and until a bit is set nothing can be lost. */
+  private static void blank(Path path, long size) throws IOException {
+    try (NativeFile file = NativeFile.create(path)) {
+      file.truncate(size);
+    }
+  }
+
   /** The map is gone for good before the file that it speaks of. */
   private static void removeBoth(BaseFiles files) throws IOException {
-    Files.deleteIfExists(files.map());
-    sync(files.directory());
+    if (Files.deleteIfExists(files.map())) {
+      sync(files.directory());
+    }
     Files.deleteIfExists(files.raw());
   }
 

@@ -45,7 +45,7 @@ public final class NativeFile implements Closeable {
   }
 
   /** Fails if the name exists, whatever it is. */
-  static NativeFile create(Path path) throws IOException {
+  public static NativeFile create(Path path) throws IOException {
     return new NativeFile(
         path, Libc.O_WRONLY | Libc.O_CREAT | Libc.O_EXCL, StandardOpenOption.WRITE);
   }

@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.node.durable.Durable;
@@ -8,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -26,12 +28,15 @@ final class ImageRecords {
     this.layout = layout;
   }
 
-  /** Empty if there is none, or somebody removes it just now. */
+  /**
+   * Empty if there is none, or somebody removes it just now. One that was being written when the
+   * machine failed is none either.
+   */
   Optional<ImageRecord> find(String digest) throws IOException {
     try {
       return Optional.of(
           JSON.readValue(Files.readAllBytes(layout.imageRecord(digest)), ImageRecord.class));
-    } catch (NoSuchFileException e) {
+    } catch (NoSuchFileException | JacksonException e) {
       return Optional.empty();
     }
   }
@@ -60,7 +65,18 @@ final class ImageRecords {
   }
 
   void publish(Path file, ImageRecord record) throws IOException {
-    Durable.publish(file, JSON.writeValueAsBytes(record));
+    Durable.publish(file, bytes(record));
+  }
+
+  /** For everybody to see, and to be published later: it may be gone if the machine fails. */
+  void show(Path file, ImageRecord record) throws IOException {
+    var temporary = file.resolveSibling(file.getFileName() + ".first");
+    Files.write(temporary, bytes(record));
+    Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  static byte[] bytes(ImageRecord record) throws IOException {
+    return JSON.writeValueAsBytes(record);
   }
 
   List<ImageRecord> list() throws IOException {

@@ -92,6 +92,7 @@ final class ImageStore implements AutoCloseable {
             var disk = DiskOpener.open(directory, source, found, shared, keepsakes);
             var image = LazyImage.open(this, disk, reference, digest, before.orElse(null));
             keepsakes.keep();
+            image.keepRecord();
             return image;
           } catch (IOException | RuntimeException e) {
             if (before.isEmpty()) {
@@ -166,6 +167,11 @@ final class ImageStore implements AutoCloseable {
 
   Path directory(String digest) {
     return layout.image(digest);
+  }
+
+  /** As {@link ImageRecords#show}. */
+  void show(ImageRecord record) throws IOException {
+    records.show(layout.imageRecord(record.digest()), record);
   }
 
   void publish(ImageRecord record) throws IOException {

@@ -33,6 +33,8 @@ final class LazyImage implements AutoCloseable {
   private final ImageStore store;
   private final DiskOpener.Opened disk;
   private volatile ImageRecord record;
+  private final Object recording = new Object();
+  private boolean closing;
   private volatile Consumer<ImageRecord> listener = _ -> {};
   private volatile @Nullable String trouble;
   private @Nullable Attempt attempt;
@@ -72,8 +74,7 @@ final class LazyImage implements AutoCloseable {
                   Instant.now().toString());
       var image = new LazyImage(store, disk, record);
       if (before == null) {
-        store.publish(record);
-        Durable.syncDirectory(Durable.parent(store.directory(digest)));
+        store.show(record);
       }
       store.known().add(disk.base());
       image.recordBoot();
@@ -197,17 +198,45 @@ final class LazyImage implements AutoCloseable {
     var files = new BaseFiles(directory);
     Files.setPosixFilePermissions(files.raw(), PosixFilePermissions.fromString("r--r--r--"));
     var status = disk.base().status();
-    record =
+    publish(
         record.with(
             ImageRecord.State.SEALED,
             null,
             record.fetched() + status.bytesFetched(),
-            record.deduplicated() + status.bytesDeduplicated());
-    store.publish(record);
+            record.deduplicated() + status.bytesDeduplicated()));
     store.keep(disk.indexes());
     files.removeWork();
     store.known().remove(directory);
     store.donate(record.digest());
+  }
+
+  private void publish(ImageRecord changed) throws IOException {
+    synchronized (recording) {
+      record = changed;
+      store.publish(changed);
+    }
+  }
+
+  /**
+   * Makes durable, aside, what {@link ImageStore#show} has shown: a guest waits for its first
+   * block.
+   */
+  void keepRecord() {
+    Thread.ofPlatform().name("keep-record").daemon().start(this::keepRecordNow);
+  }
+
+  private void keepRecordNow() {
+    synchronized (recording) {
+      if (closing) {
+        return;
+      }
+      try {
+        store.publish(record);
+        Durable.syncDirectory(Durable.parent(store.directory(record.digest())));
+      } catch (IOException e) {
+        trouble = "its record cannot be kept: " + e.getMessage();
+      }
+    }
   }
 
   /** Nothing of it is served any more; the record stays and says why. */
@@ -218,13 +247,12 @@ final class LazyImage implements AutoCloseable {
     badness = why;
     try {
       var status = disk.base().status();
-      record =
+      publish(
           record.with(
               ImageRecord.State.QUARANTINED,
               why.getMessage() + users(),
               record.fetched() + status.bytesFetched(),
-              record.deduplicated() + status.bytesDeduplicated());
-      store.publish(record);
+              record.deduplicated() + status.bytesDeduplicated()));
       store.known().remove(store.directory(record.digest()));
     } catch (IOException e) {
       why.addSuppressed(e);
@@ -300,6 +328,9 @@ final class LazyImage implements AutoCloseable {
   /** Stops where it is; the next to open the image goes on. */
   @Override
   public void close() throws IOException {
+    synchronized (recording) {
+      closing = true;
+    }
     synchronized (this) {
       if (attempt != null) {
         attempt.hydrator.close();
