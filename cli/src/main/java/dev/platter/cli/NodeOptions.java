@@ -4,6 +4,7 @@ import dev.platter.node.LocalNode;
 import dev.platter.node.Node;
 import dev.platter.node.NodeConfig;
 import dev.platter.node.Progress;
+import dev.platter.node.container.ContainerRuntime;
 import dev.platter.plan.VmKey;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -32,6 +33,14 @@ final class NodeOptions {
       paramLabel = "URI",
       description = "Use this libvirt instead of Platter's own ($PLATTER_CONNECT).")
   @Nullable String connect;
+
+  @Option(
+      names = "--containerd",
+      paramLabel = "SOCKET",
+      description =
+          "The containerd that runs containers which make volumes (default:"
+              + " /run/containerd/containerd.sock; $PLATTER_CONTAINERD).")
+  @Nullable Path containerd;
 
   @Option(
       names = "--registry",
@@ -65,7 +74,10 @@ final class NodeOptions {
         libvirt,
         host,
         DaemonProgram.command(directory, libvirt, host, file),
-        file.or(() -> NodeConfig.usualFile(environment)));
+        file.or(() -> NodeConfig.usualFile(environment)),
+        given(containerd, "PLATTER_CONTAINERD")
+            .map(text -> Path.of(text).toAbsolutePath())
+            .orElse(ContainerRuntime.DEFAULT_SOCKET));
   }
 
   private static Optional<String> given(@Nullable Object option, String variable) {

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -44,7 +45,8 @@ final class PlanCommand extends NodeCommand {
       if (!output.table()) {
         var all = new LinkedHashMap<String, Object>();
         all.put("plan", PlanJson.tree(planned.plan()));
-        all.put("domain", planned.domainXml());
+        all.put("whole", planned.plan().whole());
+        all.put("domain", Objects.requireNonNullElse(planned.domainXml(), ""));
         all.put("cloudInit", seed == null ? java.util.Map.of() : seed.files());
         output.print(all, out());
         continue;
@@ -54,7 +56,11 @@ final class PlanCommand extends NodeCommand {
       for (var i = 0; i < steps.size(); i++) {
         out().printf("%2d. %s%n", i + 1, steps.get(i).summary());
       }
-      out().println("\n# domain\n" + planned.domainXml());
+      out()
+          .println(
+              planned.plan().whole()
+                  ? "\n# domain\n" + planned.domainXml()
+                  : "    The other steps and the domain follow from what the containers answer.\n");
       if (seed != null) {
         seed.files().forEach((name, text) -> out().println("# cloud-init: " + name + "\n" + text));
       }

@@ -55,6 +55,7 @@ final class Training {
             layout,
             NodeFacts.Accelerator.TCG,
             "",
+            "containerd",
             "qemu",
             Map.of("a", "sha256:" + "0".repeat(64)),
             Map.of(Pool.DEFAULT, layout.pool(Pool.DEFAULT).toString()));

@@ -106,6 +106,18 @@ class CommandsTest {
   }
 
   @Test
+  void thePlanOfAContainersVolumeIsWhatIsKnownBeforeItAnswers() throws IOException {
+    var file = manifest("made", "{source: {container: {image: example/maker}}}");
+    assertThat(platter("plan", file).out())
+        .contains("1. let the container example/maker make the volume of disk sda")
+        .contains("follow from what the containers answer")
+        .doesNotContain("# domain");
+    var json = platter("plan", "-o", "json", "--containerd", "/c.sock", file).json();
+    assertThat(json.get("whole").asBoolean()).isFalse();
+    assertThat(json.at("/plan/steps/0/containerd").asText()).isEqualTo("/c.sock");
+  }
+
+  @Test
   void aChangedDescriptionOfAVmThatExistsIsRefused() throws IOException {
     platter("run", manifest("changed", "{source: {blank: {}}, size: 1Mi}"));
     var second = platter("run", manifest("changed", "{source: {blank: {}}, size: 2Mi}"));

@@ -8,6 +8,7 @@ import java.util.Map;
  * @param layout where things lie
  * @param accelerator what runs guests
  * @param libvirt the libvirt to use; empty means Platter's own
+ * @param containerd the socket of the containerd that runs containers which make volumes
  * @param emulator path of the QEMU program
  * @param digests image references to the digests that they were resolved to
  * @param pools usage types to the directories of their pools; the default one is among them
@@ -16,6 +17,7 @@ public record NodeFacts(
     StateLayout layout,
     Accelerator accelerator,
     String libvirt,
+    String containerd,
     String emulator,
     Map<String, String> digests,
     Map<String, String> pools) {

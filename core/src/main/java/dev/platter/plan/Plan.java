@@ -1,5 +1,6 @@
 package dev.platter.plan;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -7,6 +8,9 @@ import java.util.UUID;
 /**
  * How a VM gets its disks and runs, in order. Stored with the VM and replayed backwards to take it
  * down; it is never derived a second time.
+ *
+ * <p>Where disks come from volumes that containers have yet to make, a plan has only the steps that
+ * make them. When these are done it grows, once, by the steps that follow from the answers.
  *
  * @param libvirt the libvirt that runs the VM; empty means Platter's own
  * @param images references to the digests that they mean for the life of this VM
@@ -31,6 +35,27 @@ public record Plan(
     pools = Map.copyOf(pools);
     disks = List.copyOf(disks);
     steps = List.copyOf(steps);
+  }
+
+  /** Whether nothing is left to be found out: a whole plan ends with a VM that runs. */
+  public boolean whole() {
+    return !steps.isEmpty() && steps.getLast() instanceof Step.StartDomain;
+  }
+
+  /** These steps, and then those of the rest; all else is as the rest says. */
+  Plan then(Plan rest) {
+    var all = new ArrayList<>(steps);
+    all.addAll(rest.steps);
+    return new Plan(
+        rest.version,
+        rest.namespace,
+        rest.name,
+        rest.uuid,
+        rest.libvirt,
+        rest.images,
+        rest.pools,
+        rest.disks,
+        all);
   }
 
   public VmKey key() {

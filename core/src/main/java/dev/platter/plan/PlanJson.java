@@ -17,7 +17,9 @@ public final class PlanJson {
   private static final ObjectMapper MAPPER =
       new ObjectMapper()
           .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
-          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES);
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+          // As the dialect reads the attributes of a container.
+          .enable(DeserializationFeature.USE_LONG_FOR_INTS);
   private static final ObjectWriter WRITER =
       MAPPER.writer(
           new DefaultPrettyPrinter().withArrayIndenter(DefaultIndenter.SYSTEM_LINEFEED_INSTANCE));

@@ -32,11 +32,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * From what a user wants to how this machine does it. Pure: the same VM and facts give the same
  * plan.
+ *
+ * <p>For a VM whose containers have yet to make volumes the plan is the beginning of one. All else
+ * is planned nevertheless, so that what cannot work is refused before a container is asked.
  */
 public final class Planner {
   private final Vm vm;
   private final NodeFacts facts;
   private final List<Step> steps = new ArrayList<>();
+  private final List<Step> volumes = new ArrayList<>();
   private final List<Step> checks = new ArrayList<>();
   private final List<PlannedDisk> disks = new ArrayList<>();
   private final TreeMap<String, String> images = new TreeMap<>();
@@ -66,18 +70,22 @@ public final class Planner {
     }
     steps.addAll(checks);
     steps.add(new Step.StartDomain(vm.uuid(), DomainXml.domainName(vm)));
-    var plan =
-        new Plan(
-            Plan.VERSION,
-            vm.namespace(),
-            vm.name(),
-            vm.uuid(),
-            facts.libvirt(),
-            images,
-            pools,
-            disks,
-            steps);
-    return new Planned(plan, DomainXml.of(vm, facts, disks), seed);
+    return volumes.isEmpty()
+        ? new Planned(plan(disks, steps), DomainXml.of(vm, facts, disks), seed)
+        : new Planned(plan(List.of(), volumes), null, seed);
+  }
+
+  private Plan plan(List<PlannedDisk> ofDisks, List<Step> ofSteps) {
+    return new Plan(
+        Plan.VERSION,
+        vm.namespace(),
+        vm.name(),
+        vm.uuid(),
+        facts.libvirt(),
+        images,
+        pools,
+        ofDisks,
+        ofSteps);
   }
 
   private void disk(Disk disk) {
@@ -95,8 +103,7 @@ public final class Planner {
           case DiskImgSource img -> diskImg(disk, img);
           case ClaimSource claim ->
               throw new IllegalArgumentException("nobody resolved the claim " + claim.claim());
-          case ContainerSource container ->
-              throw unsupported(disk, "volumes made by a container (" + container.image() + ")");
+          case ContainerSource container -> volume(disk, container);
         };
     disks.add(
         new PlannedDisk(
@@ -111,6 +118,18 @@ public final class Planner {
             disk.keep(),
             disk.source().kind(),
             chain));
+  }
+
+  /** What QEMU opens is not known yet; where a copy of it goes is. */
+  private List<Link> volume(Disk disk, ContainerSource container) {
+    var vmDirectory = facts.layout().vm(new VmKey(vm.namespace(), vm.name()));
+    var directory = facts.layout().volume(vmDirectory, disk.name()).toString();
+    volumes.add(new Step.MakeVolume(disk.name(), container, facts.containerd(), directory));
+    volumes.add(new Step.ServeVolume(disk.name(), facts.containerd(), directory));
+    if (disk.copy().mode() != CopyMode.NONE) {
+      poolFile(disk, "");
+    }
+    return List.of();
   }
 
   private List<Link> image(Disk disk, ImageSource image) {
@@ -264,12 +283,5 @@ public final class Planner {
 
   private static Step.Life life(Disk disk) {
     return disk.keep() ? Step.Life.VM : Step.Life.RUN;
-  }
-
-  private static PlatterException unsupported(Disk disk, String what) {
-    return PlatterException.of(
-        PlatterException.Code.UNSUPPORTED,
-        "disk " + disk.name() + ": this version of Platter does not support " + what,
-        "Use an image, a file, a blank disk, a claim or a network disk.");
   }
 }

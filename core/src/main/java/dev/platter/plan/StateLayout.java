@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
  *                                    the node's configuration says
  * state/pools/default/UUID-DISK@NAME.qcow2  overlays of snapshots
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
+ * state/vms/NAMESPACE_NAME/volumes/DISK/  what belongs to a volume that a container makes
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
  * state/locks/                       empty files that processes lock
@@ -165,6 +166,10 @@ public record StateLayout(Path state, Path run) {
 
   public Path seed(Path vm) {
     return vm.resolve("seed.iso");
+  }
+
+  public Path volume(Path vm, String disk) {
+    return vm.resolve("volumes").resolve(disk);
   }
 
   public Path consoleLog(Path vm) {

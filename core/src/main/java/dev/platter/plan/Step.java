@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import dev.platter.model.Access;
+import dev.platter.model.ContainerSource;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.SecretRef;
 import dev.platter.plan.PlannedDisk.Link;
@@ -16,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  */
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "step")
 @JsonSubTypes({
+  @JsonSubTypes.Type(Step.MakeVolume.class),
+  @JsonSubTypes.Type(Step.ServeVolume.class),
   @JsonSubTypes.Type(Step.MakeDirectory.class),
   @JsonSubTypes.Type(Step.EnsureImage.class),
   @JsonSubTypes.Type(Step.TakeLease.class),
@@ -46,6 +49,41 @@ public sealed interface Step {
 
   /** One line for people: what the step does. */
   String summary();
+
+  /**
+   * Lets a container make a volume. Its answer is kept in the volume's directory, and the rest of
+   * the plan follows from it; undoing asks the container to delete the volume.
+   *
+   * @param containerd the socket of the containerd that runs the container for the life of this VM
+   */
+  record MakeVolume(String disk, ContainerSource container, String containerd, String directory)
+      implements Step {
+    @Override
+    public Life life() {
+      return Life.VM;
+    }
+
+    @Override
+    public String summary() {
+      return "let the container " + container.image() + " make the volume of disk " + disk;
+    }
+  }
+
+  /**
+   * Makes sure that the container of a volume runs, which a reboot may have ended: it may be what
+   * serves the volume. It runs for as long as there is the volume, so there is nothing to undo.
+   */
+  record ServeVolume(String disk, String containerd, String directory) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "make sure that the container for disk " + disk + " runs";
+    }
+  }
 
   /** A directory that only this VM uses. */
   record MakeDirectory(String path, Life life) implements Step {

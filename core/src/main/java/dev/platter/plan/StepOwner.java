@@ -28,6 +28,8 @@ public final class StepOwner {
           Step.CheckDiskImg _,
           Step.DefineSecret _,
           Step.WriteSeed _,
+          Step.MakeVolume _,
+          Step.ServeVolume _,
           Step.StartDomain _ ->
           Optional.empty();
     };
@@ -61,6 +63,8 @@ public final class StepOwner {
         var login = network == null ? null : network.login();
         yield login != null && login.secret().equals(secret.uuid());
       }
+      case Step.MakeVolume volume -> volume.disk().equals(disk.name());
+      case Step.ServeVolume volume -> volume.disk().equals(disk.name());
       case Step.MakeDirectory _, Step.WriteSeed _, Step.StartDomain _ -> false;
     };
   }

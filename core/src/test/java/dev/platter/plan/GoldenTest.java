@@ -118,7 +118,9 @@ class GoldenTest {
     try {
       var planned = planned(vm, objects);
       out.put("plan" + suffix + ".json", PlanJson.write(planned.plan()));
-      out.put("domain" + suffix + ".xml", planned.domainXml());
+      if (planned.domainXml() != null) {
+        out.put("domain" + suffix + ".xml", planned.domainXml());
+      }
       var seed = planned.seed();
       if (seed != null) {
         seed.files()
@@ -141,6 +143,7 @@ class GoldenTest {
         new StateLayout(Path.of("/var/lib/platter"), Path.of("/run/platter")),
         NodeFacts.Accelerator.TCG,
         "",
+        "/run/containerd/containerd.sock",
         "/usr/bin/qemu-system-x86_64",
         digests,
         Map.of(

@@ -21,6 +21,7 @@ import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Runs plans forwards and backwards.
@@ -31,6 +32,10 @@ import java.util.stream.IntStream;
  * the VM is stopped, a stop or a removal is finished; a start whose last step is recorded counts as
  * finished. Undoing a step that was not done is harmless, because every object it could find under
  * that name was made after our record of the name: {@link #refuseForeign} makes sure of it.
+ *
+ * <p>A plan that is only a beginning grows when its steps are done: the whole plan, whose first
+ * steps are the same, takes its place by rename, and the start goes on with the others. Whoever is
+ * killed before or after leaves a first start that was not finished, which either plan can undo.
  *
  * <p>How the disks of a running VM are changed is in {@link LiveChanges}; a change that was begun
  * is settled before anything else is done to the VM.
@@ -53,7 +58,7 @@ final class Executor {
   }
 
   /** Makes the VM and starts it. If a step fails nothing is left of it. */
-  void create(Planned planned, SecretData secrets) throws IOException {
+  void create(Planned planned, SecretData secrets, Growth growth) throws IOException {
     var plan = planned.plan();
     try (var _ = lock(plan.key())) {
       recover(plan.key());
@@ -69,8 +74,13 @@ final class Executor {
       }
       refuseForeign(plan, plan.steps());
       runner.preparePools(plan, plan.steps());
-      up(VmRecord.create(layout, planned), new Given(planned.seed(), secrets));
+      up(VmRecord.create(layout, planned), new Given(planned.seed(), secrets), growth);
     }
+  }
+
+  /** Finds the whole of a plan whose steps have all been done. */
+  interface Growth {
+    Planned grow(Plan begun) throws IOException;
   }
 
   /** Starts a stopped VM from its stored plan, if {@code check} lets it. */
@@ -95,7 +105,7 @@ final class Executor {
               .toList();
       refuseForeign(record.plan(), missing);
       runner.preparePools(record.plan(), missing);
-      up(record, new Given(null, secrets));
+      up(record, new Given(null, secrets), Executor::isWhole);
     }
   }
 
@@ -212,7 +222,7 @@ final class Executor {
     }
     var record = found.get();
     var state = state(record);
-    var allDone = state.done().size() == record.plan().steps().size();
+    var allDone = record.plan().whole() && state.done().size() == record.plan().steps().size();
     if (state.open() == Journal.Goal.UP && allDone) {
       try (var journal = Journal.open(layout.journal(record.directory()))) {
         journal.end(Journal.Goal.UP);
@@ -237,33 +247,65 @@ final class Executor {
     return Journal.read(layout.journal(record.directory()));
   }
 
-  private void up(VmRecord record, Given given) throws IOException {
-    var steps = record.plan().steps();
+  private void up(VmRecord record, Given given, Growth growth) throws IOException {
     try (var journal = Journal.open(layout.journal(record.directory()))) {
-      var before = state(record);
-      var unrecorded = new TreeSet<Integer>();
       journal.begin(Journal.Goal.UP);
-      try {
-        for (var i = 0; i < steps.size(); i++) {
-          if (!before.done().contains(i)) {
-            Cancellation.check();
-            progress.before(steps.get(i));
-            var number = i;
-            runner.run(record, steps.get(i), given, bytes -> journal.reserve(number, bytes));
-            unrecorded.add(i);
-            journal.done(i);
-            unrecorded.clear();
-            progress.after(steps.get(i));
-          }
-        }
-      } catch (IOException | RuntimeException e) {
-        var goal = before.everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE;
-        Cancellation.shield(() -> undo(record, journal, goal, unrecorded, e));
-        throw e;
-      }
+      forwards(record, journal, given, growth);
       journal.end(Journal.Goal.UP);
     }
     runner.poolsChanged(record.plan());
+  }
+
+  private void forwards(VmRecord record, Journal journal, Given given, Growth growth)
+      throws IOException {
+    var steps = record.plan().steps();
+    var before = state(record);
+    var unrecorded = new TreeSet<Integer>();
+    VmRecord whole;
+    try {
+      for (var i = 0; i < steps.size(); i++) {
+        if (!before.done().contains(i)) {
+          Cancellation.check();
+          if (steps.get(i) instanceof Step.MakeVolume) {
+            // If the container failed and would not delete its volume, it is asked again.
+            unrecorded.add(i);
+          }
+          progress.before(steps.get(i));
+          var number = i;
+          runner.run(record, steps.get(i), given, bytes -> journal.reserve(number, bytes));
+          unrecorded.add(i);
+          journal.done(i);
+          unrecorded.clear();
+          progress.after(steps.get(i));
+        }
+      }
+      if (record.plan().whole()) {
+        return;
+      }
+      whole = grow(record, growth);
+    } catch (IOException | RuntimeException e) {
+      var goal = before.everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE;
+      Cancellation.shield(() -> undo(record, journal, goal, unrecorded, e));
+      throw e;
+    }
+    forwards(whole, journal, given, Executor::isWhole);
+  }
+
+  private VmRecord grow(VmRecord begun, Growth growth) throws IOException {
+    var planned = growth.grow(begun.plan());
+    var steps = planned.plan().steps();
+    var done = begun.plan().steps().size();
+    if (!planned.plan().whole() || !steps.subList(0, done).equals(begun.plan().steps())) {
+      throw new IllegalStateException("the plan of " + begun.plan().key() + " does not go on");
+    }
+    var rest = steps.subList(done, steps.size());
+    refuseForeign(planned.plan(), rest);
+    runner.preparePools(planned.plan(), rest);
+    return begun.grow(layout, planned);
+  }
+
+  private static Planned isWhole(Plan plan) {
+    throw new IllegalStateException("the plan of " + plan.key() + " is only a beginning");
   }
 
   /**
@@ -285,8 +327,9 @@ final class Executor {
     }
   }
 
+  /** Of a VM that was never up there is nothing to keep. */
   private void down(VmRecord record) throws IOException {
-    goTo(record, Journal.Goal.DOWN);
+    goTo(record, state(record).everUp() ? Journal.Goal.DOWN : Journal.Goal.REMOVE);
   }
 
   private void goTo(VmRecord record, Journal.Goal goal) throws IOException {
@@ -297,15 +340,9 @@ final class Executor {
 
   /** The steps recorded as done, and the one that may have been under way when the process died. */
   private static List<Integer> mayBeDone(Plan plan, Journal.State state) {
-    var underWay =
-        state.open() == Journal.Goal.UP
-            ? IntStream.range(0, plan.steps().size())
-                .filter(i -> !state.done().contains(i))
-                .limit(1)
-            : IntStream.empty();
-    return IntStream.concat(state.done().stream().mapToInt(Integer::intValue), underWay)
+    return Stream.concat(state.done().stream(), Stream.ofNullable(state.halfDone()))
+        .filter(i -> i < plan.steps().size())
         .sorted()
-        .boxed()
         .toList();
   }
 

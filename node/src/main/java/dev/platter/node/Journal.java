@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +43,8 @@ final class Journal implements AutoCloseable {
    * @param everUp whether the VM has ever been up
    * @param up whether the last goal that was ended is {@link Goal#UP}
    * @param done the steps whose effect is there
+   * @param halfDone the step that may be half done: the first that was not done when the start
+   *     ended or was given up; null if the VM is at rest
    * @param reserved how many bytes steps that are under way are going to take
    */
   record State(
@@ -49,11 +52,13 @@ final class Journal implements AutoCloseable {
       boolean everUp,
       boolean up,
       SortedSet<Integer> done,
+      @Nullable Integer halfDone,
       Map<Integer, Long> reserved) {
     static State parse(String text) {
       Goal open = null;
       var everUp = false;
       var up = false;
+      Integer halfDone = null;
       var done = new TreeSet<Integer>();
       var reserved = new HashMap<Integer, Long>();
       var end = text.lastIndexOf('\n');
@@ -62,11 +67,16 @@ final class Journal implements AutoCloseable {
         var what = words.length > 1 ? words[1] : "";
         switch (words[0]) {
           case "begin" -> {
+            // Whoever takes a start back may be killed before he comes to undo that step.
+            if (open == Goal.UP) {
+              halfDone = firstMissing(done);
+            }
             open = Goal.valueOf(what);
             reserved.clear();
           }
           case "end" -> {
             open = null;
+            halfDone = null;
             up = Goal.valueOf(what) == Goal.UP;
             everUp |= up;
           }
@@ -79,13 +89,25 @@ final class Journal implements AutoCloseable {
             done.add(Integer.valueOf(what));
             reserved.remove(Integer.valueOf(what));
           }
-          case "undone" -> done.remove(Integer.valueOf(what));
+          case "undone" -> {
+            done.remove(Integer.valueOf(what));
+            if (Integer.valueOf(what).equals(halfDone)) {
+              halfDone = null;
+            }
+          }
           case "everUp" -> everUp = true;
           default -> throw new IllegalArgumentException("not a journal record: " + line);
         }
       }
-      return new State(
-          open, everUp, up, Collections.unmodifiableSortedSet(done), Map.copyOf(reserved));
+      if (open == Goal.UP) {
+        halfDone = firstMissing(done);
+      }
+      var known = Collections.unmodifiableSortedSet(done);
+      return new State(open, everUp, up, known, halfDone, Map.copyOf(reserved));
+    }
+
+    private static int firstMissing(SortedSet<Integer> done) {
+      return IntStream.iterate(0, i -> i + 1).filter(i -> !done.contains(i)).findFirst().orElse(0);
     }
 
     /** The least text with the same meaning, for a VM at rest. */

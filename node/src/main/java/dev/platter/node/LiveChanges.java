@@ -165,7 +165,7 @@ final class LiveChanges {
 
   private static Journal.State allDone(Plan plan) {
     var steps = new TreeSet<>(IntStream.range(0, plan.steps().size()).boxed().toList());
-    return new Journal.State(null, true, true, steps, Map.of());
+    return new Journal.State(null, true, true, steps, null, Map.of());
   }
 
   private void write(VmRecord record, DiskChange change) throws IOException {

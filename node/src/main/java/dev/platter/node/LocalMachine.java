@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.container.ContainerRuntime;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.libvirt.KvmProbe;
@@ -25,16 +26,27 @@ final class LocalMachine implements Machine {
 
   private final StateLayout layout;
   private final Optional<String> connect;
+  private final Path containerd;
   private final Map<String, LibvirtHypervisor> hypervisors = new HashMap<>();
 
   LocalMachine(StateLayout layout, Optional<String> connect) {
+    this(layout, connect, ContainerRuntime.DEFAULT_SOCKET);
+  }
+
+  LocalMachine(StateLayout layout, Optional<String> connect, Path containerd) {
     this.layout = layout;
     this.connect = connect;
+    this.containerd = containerd;
   }
 
   @Override
   public String libvirt() {
     return connect.orElse("");
+  }
+
+  @Override
+  public String containerd() {
+    return containerd.toString();
   }
 
   @Override

@@ -21,7 +21,11 @@ public final class LocalNode {
   private LocalNode() {}
 
   public static Node open(NodeConfig config, Progress progress) {
-    return open(config, new LocalMachine(config.layout(), config.connect()), progress);
+    return open(config, machine(config), progress);
+  }
+
+  private static Machine machine(NodeConfig config) {
+    return new LocalMachine(config.layout(), config.connect(), config.containerd());
   }
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {

@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.node.container.ContainerRuntime;
 import dev.platter.plan.NodeFacts;
 
 /**
@@ -9,6 +10,14 @@ import dev.platter.plan.NodeFacts;
 public interface Machine extends AutoCloseable {
   /** The libvirt that new VMs get, as {@link #hypervisor} takes it. */
   String libvirt();
+
+  /**
+   * The socket of the containerd that new VMs get. As with libvirt, a VM stays with the one that it
+   * was made with.
+   */
+  default String containerd() {
+    return ContainerRuntime.DEFAULT_SOCKET.toString();
+  }
 
   /**
    * A VM stays with the libvirt that it was made with, whichever is asked for later; empty is

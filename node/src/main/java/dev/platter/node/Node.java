@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.dialect.Objects;
 import dev.platter.model.ByteSize;
+import dev.platter.model.ContainerSource;
 import dev.platter.model.Disk;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
@@ -11,6 +12,7 @@ import dev.platter.model.Vm;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
+import dev.platter.plan.Answers;
 import dev.platter.plan.Claims;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.Plan;
@@ -56,6 +58,7 @@ public final class Node implements AutoCloseable {
             new Leases(layout, this::exists),
             disks,
             new Masters(disks, new QemuReader(layout, progress)),
+            new DynamicVolumes(progress),
             pools,
             machine,
             progress);
@@ -108,20 +111,47 @@ public final class Node implements AutoCloseable {
   /**
    * @param given what the VM refers to
    */
-  public Planned plan(Vm described, Objects given) throws IOException {
+  public Planned plan(Vm vm, Objects given) throws IOException {
+    return plan(vm, given, VmRecord.find(layout, key(vm)).map(VmRecord::plan));
+  }
+
+  private static VmKey key(Vm vm) {
+    return new VmKey(vm.namespace(), vm.name());
+  }
+
+  /**
+   * Whole, unless there are containers that have not answered.
+   *
+   * @param known the plan that the VM has, be it whole or the beginning of one
+   */
+  private Planned plan(Vm described, Objects given, Optional<Plan> known) throws IOException {
+    DynamicVolumes.check(described);
     var vm = Claims.resolve(described, given.volumes(), given.secrets());
-    var known = VmRecord.find(layout, new VmKey(vm.namespace(), vm.name())).map(VmRecord::plan);
+    var facts = facts(vm, known);
+    var planned = Planner.plan(vm, facts);
+    if (planned.plan().whole() || known.isEmpty()) {
+      return planned;
+    }
+    var answers = DynamicVolumes.answers(known.get());
+    if (!answers.keySet().containsAll(DynamicVolumes.disks(planned.plan()))) {
+      return planned;
+    }
+    var answered = Answers.resolve(vm, answers);
+    return planned.then(
+        Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
+  }
+
+  private NodeFacts facts(Vm vm, Optional<Plan> known) throws IOException {
     var directories = new HashMap<>(pools.directories());
     known.ifPresent(plan -> directories.putAll(plan.pools()));
-    var facts =
-        new NodeFacts(
-            layout,
-            machine.accelerator(),
-            known.isPresent() ? known.get().libvirt() : machine.libvirt(),
-            machine.emulator(),
-            digests(vm, known.isPresent() ? known.get().images() : Map.of()),
-            directories);
-    return Planner.plan(vm, facts);
+    return new NodeFacts(
+        layout,
+        machine.accelerator(),
+        known.map(Plan::libvirt).orElseGet(machine::libvirt),
+        known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
+        machine.emulator(),
+        digests(vm, known.map(Plan::images).orElse(Map.of())),
+        directories);
   }
 
   private Map<String, String> digests(Vm vm, Map<String, String> known) {
@@ -144,12 +174,17 @@ public final class Node implements AutoCloseable {
    * @param given what the VM refers to: claims, volumes and the values of Secrets
    */
   public VmStatus run(Vm vm, Objects given) throws IOException {
-    var planned = plan(vm, given);
-    var key = planned.plan().key();
+    var key = key(vm);
     if (exists(key)) {
-      executor.start(key, given.secrets(), record -> refuseOther(record, planned));
+      executor.start(
+          key,
+          given.secrets(),
+          record -> refuseOther(record, plan(vm, given, Optional.of(record.plan()))));
     } else {
-      executor.create(planned, given.secrets());
+      executor.create(
+          plan(vm, given, Optional.empty()),
+          given.secrets(),
+          begun -> plan(vm, given, Optional.of(begun)));
     }
     watch(planned.plan());
     return status(key);
@@ -209,6 +244,13 @@ public final class Node implements AutoCloseable {
    * @param disk as the dialect reads it for this VM
    */
   public void attach(VmKey key, Disk disk, Objects given) throws IOException {
+    if (disk.source() instanceof ContainerSource container) {
+      throw PlatterException.of(
+          Code.UNSUPPORTED,
+          "a volume that a container makes (%s) cannot be attached to a running VM"
+              .formatted(container.image()),
+          "Put the disk into the VM's description and make the VM with it.");
+    }
     var vm = status(key).plan();
     var planned =
         plan(

@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.model.Uuids;
+import dev.platter.node.container.ContainerRuntime;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,13 +20,15 @@ import java.util.UUID;
  * @param daemon the command that runs the daemon in the foreground; if empty, images are fetched in
  *     full before a VM starts
  * @param file what the machine's owner configured; none if empty
+ * @param containerd the socket of the containerd that makes volumes for new VMs
  */
 public record NodeConfig(
     StateLayout layout,
     Optional<String> connect,
     Optional<String> registry,
     List<String> daemon,
-    Optional<Path> file) {
+    Optional<Path> file,
+    Path containerd) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -39,6 +42,16 @@ public record NodeConfig(
 
   private static final UUID RUN_DIRECTORIES =
       UUID.fromString("4a8f3a0e-98a4-4b1c-8f0b-0d7d4b7f2a11");
+
+  /** With containerd where it usually is. */
+  public NodeConfig(
+      StateLayout layout,
+      Optional<String> connect,
+      Optional<String> registry,
+      List<String> daemon,
+      Optional<Path> file) {
+    this(layout, connect, registry, daemon, file, ContainerRuntime.DEFAULT_SOCKET);
+  }
 
   /** Without a configuration file. */
   public NodeConfig(

@@ -36,6 +36,7 @@ final class StepRunner {
   private final Leases leases;
   private final LocalDisks disks;
   private final Masters masters;
+  private final DynamicVolumes volumes;
   private final Pools pools;
   private final Machine machine;
   private final Progress progress;
@@ -46,6 +47,7 @@ final class StepRunner {
       Leases leases,
       LocalDisks disks,
       Masters masters,
+      DynamicVolumes volumes,
       Pools pools,
       Machine machine,
       Progress progress) {
@@ -54,6 +56,7 @@ final class StepRunner {
     this.leases = leases;
     this.disks = disks;
     this.masters = masters;
+    this.volumes = volumes;
     this.pools = pools;
     this.machine = machine;
     this.progress = progress;
@@ -61,6 +64,8 @@ final class StepRunner {
 
   void run(VmRecord vm, Step step, Given given, Pools.Reservation reservation) throws IOException {
     switch (step) {
+      case Step.MakeVolume volume -> volumes.make(vm.plan(), volume);
+      case Step.ServeVolume volume -> volumes.serve(vm.plan(), volume);
       case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
@@ -81,8 +86,13 @@ final class StepRunner {
 
   void undo(Plan plan, Step step) throws IOException {
     switch (step) {
+      case Step.MakeVolume volume -> volumes.unmake(plan, volume);
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
-      case Step.EnsureImage _, Step.CheckFile _, Step.CheckDevice _, Step.CheckDiskImg _ -> {}
+      case Step.ServeVolume _,
+          Step.EnsureImage _,
+          Step.CheckFile _,
+          Step.CheckDevice _,
+          Step.CheckDiskImg _ -> {}
       case Step.MakeDiskImg img -> DiskImg.unmake(img);
       case Step.TakeLease lease -> leases.release(plan.key(), lease.source(), lease.access());
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
@@ -110,6 +120,7 @@ final class StepRunner {
           case Step.CreateBlank blank -> exists(blank.path());
           case Step.WriteSeed write -> exists(write.path());
           case Step.MakeDirectory directory -> exists(directory.path());
+          case Step.MakeVolume volume -> exists(volume.directory());
           case Step.StartDomain domain ->
               domainExists(plan) ? "libvirt domain " + domain.uuid() : null;
           case Step.MakeDiskImg img -> exists(img.unfinished());
@@ -118,6 +129,7 @@ final class StepRunner {
               Step.CheckFile _,
               Step.CheckDevice _,
               Step.CheckDiskImg _,
+              Step.ServeVolume _,
               Step.DefineSecret _ ->
               null;
         };

@@ -25,16 +25,28 @@ import java.util.function.Consumer;
  */
 record VmRecord(Path directory, Plan plan) {
 
-  /** The plan is published last: a directory without one is a creation that was cut short. */
+  /**
+   * The plan is published last: a directory without one is a creation that was cut short. The
+   * domain is there as soon as the plan is whole.
+   */
   static VmRecord create(StateLayout layout, Planned planned) throws IOException {
     var directory = layout.vm(planned.plan().key());
     Durable.makeDirectories(directory);
-    Durable.write(
-        layout.domainXml(directory), planned.domainXml().getBytes(StandardCharsets.UTF_8));
+    var domainXml = planned.domainXml();
+    if (domainXml != null) {
+      Durable.write(layout.domainXml(directory), domainXml.getBytes(StandardCharsets.UTF_8));
+    }
     Journal.create(layout.journal(directory)).close();
     Durable.publish(layout.plan(directory), PlanJson.write(planned.plan()));
     Durable.syncDirectory(layout.vms());
     return new VmRecord(directory, planned.plan());
+  }
+
+  /** Until the plan is published the VM is the one that was begun. */
+  VmRecord grow(StateLayout layout, Planned whole) throws IOException {
+    Durable.publish(layout.domainXml(directory), String.valueOf(whole.domainXml()));
+    Durable.publish(layout.plan(directory), PlanJson.write(whole.plan()));
+    return new VmRecord(directory, whole.plan());
   }
 
   static Optional<VmRecord> find(StateLayout layout, VmKey key) throws IOException {

@@ -51,9 +51,19 @@ final class GuestNode implements AutoCloseable {
    * @param file the node's configuration
    */
   GuestNode(Path work, String uri, List<String> daemon, Optional<Path> file, Progress progress) {
+    this(
+        work,
+        new NodeConfig(layout(work), Optional.of(uri), Optional.empty(), daemon, file),
+        progress);
+  }
+
+  /**
+   * @param config with the layout of {@code work}
+   */
+  GuestNode(Path work, NodeConfig config, Progress progress) {
     this.work = work;
+    this.config = config;
     rememberAccelerator();
-    this.config = new NodeConfig(layout(), Optional.of(uri), Optional.empty(), daemon, file);
     this.node = LocalNode.open(config, progress);
   }
 
@@ -70,6 +80,10 @@ final class GuestNode implements AutoCloseable {
   }
 
   StateLayout layout() {
+    return layout(work);
+  }
+
+  static StateLayout layout(Path work) {
     return new StateLayout(work.resolve("state"), work.resolve("run"));
   }
 

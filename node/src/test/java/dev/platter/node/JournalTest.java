@@ -47,6 +47,23 @@ class JournalTest {
   }
 
   @Test
+  void theStepThatWasUnderWayMayBeHalfDoneUntilItIsUndone() throws IOException {
+    try (var journal = Journal.create(file())) {
+      journal.begin(Journal.Goal.UP);
+      journal.done(0);
+      assertThat(Journal.read(file()).halfDone()).isEqualTo(1);
+      journal.begin(Journal.Goal.REMOVE);
+      assertThat(Journal.read(file()).halfDone()).isEqualTo(1);
+      journal.begin(Journal.Goal.REMOVE);
+      assertThat(Journal.read(file()).halfDone()).isEqualTo(1);
+      journal.undone(1);
+      assertThat(Journal.read(file()).halfDone()).isNull();
+      journal.undone(0);
+    }
+    assertThat(Journal.read(file()).halfDone()).isNull();
+  }
+
+  @Test
   void aRecordCutOffInTheMiddleCountsForNothing() throws IOException {
     long length;
     try (var journal = Journal.create(file())) {
@@ -84,7 +101,7 @@ class JournalTest {
     }
     assertThat(file().toFile().length()).isEqualTo(16 << 10);
     var state = Journal.read(file());
-    assertThat(state).isEqualTo(new Journal.State(null, true, true, state.done(), Map.of()));
+    assertThat(state).isEqualTo(new Journal.State(null, true, true, state.done(), null, Map.of()));
     assertThat(state.done()).containsExactly(0, 1);
   }
 }

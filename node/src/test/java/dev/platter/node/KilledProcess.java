@@ -7,6 +7,7 @@ import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -19,22 +20,29 @@ final class KilledProcess {
 
   /** Whether it died of the signal; false if the command has no such moment and simply ended. */
   static boolean run(String command, String moment, Path work, String uri) throws Exception {
+    return run(KilledProcess.class, command, moment, work.toString(), uri);
+  }
+
+  /**
+   * @param main whose arguments begin with the command and the moment
+   */
+  static boolean run(Class<?> main, String command, String moment, String... others)
+      throws Exception {
     var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    var process =
-        new ProcessBuilder(
+    var words =
+        new ArrayList<>(
+            List.of(
                 java,
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
                 "--enable-native-access=ALL-UNNAMED",
                 "-cp",
                 System.getProperty("java.class.path"),
-                KilledProcess.class.getName(),
+                main.getName(),
                 command,
-                moment,
-                work.toString(),
-                uri)
-            .inheritIO()
-            .start();
+                moment));
+    words.addAll(List.of(others));
+    var process = new ProcessBuilder(words).inheritIO().start();
     if (!process.waitFor(60, TimeUnit.SECONDS)) {
       process.destroyForcibly();
       throw new AssertionError(command + " killed at " + moment + " did not end");
@@ -70,7 +78,8 @@ final class KilledProcess {
     }
   }
 
-  private record Killer(String moment, List<Step> steps) implements Progress {
+  /** Kills this process at a moment: {@code PHASE:NUMBER} or {@code PHASE:STEP}. */
+  record Killer(String moment, List<Step> steps) implements Progress {
     private void at(String phase, Step step) {
       at(phase + ":" + steps.indexOf(step));
       at(phase + ":" + step.getClass().getSimpleName());

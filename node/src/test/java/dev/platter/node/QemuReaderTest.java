@@ -48,7 +48,7 @@ class QemuReaderTest {
     var vm = Manifests.read("t.yaml", "- {source: " + source + ", access-mode: read-only}");
     var facts =
         new NodeFacts(
-            layout(), NodeFacts.Accelerator.TCG, "", "/usr/bin/false", Map.of(), Map.of());
+            layout(), NodeFacts.Accelerator.TCG, "", "", "/usr/bin/false", Map.of(), Map.of());
     var disk = Planner.plan(vm.getFirst(), facts).plan().disks().getFirst();
     return disk.chain().getFirst().network();
   }

@@ -8,9 +8,11 @@ import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -106,6 +108,39 @@ public final class DynamicVolume {
       }
       throw e;
     }
+  }
+
+  /** What the container answered, if it did. */
+  public Optional<Source> answer() throws IOException {
+    try {
+      return Optional.of(VolumeService.source(Files.readAllBytes(files.answer())));
+    } catch (NoSuchFileException e) {
+      return Optional.empty();
+    }
+  }
+
+  /** Makes sure that the container of a volume that was made runs, as after a reboot. */
+  public void serve() throws IOException {
+    var address = ServiceAddress.read(files).orElse(null);
+    if (address == null) {
+      throw removed();
+    }
+    switch (runtime.state(name, files)) {
+      case ABSENT, FOREIGN -> throw removed();
+      case ENDED, RUNNING -> runtime.start(name, files);
+    }
+    try {
+      awaitReady(new VolumeService(address, name, files), address);
+    } catch (PlatterException e) {
+      throw e.with(ContainerLog.tail(files));
+    }
+  }
+
+  private PlatterException removed() {
+    return PlatterException.of(
+        Code.UNAVAILABLE,
+        "the container for " + name + " was removed by somebody else",
+        "Nobody can serve or delete its volume any more: look after it, and remove the VM.");
   }
 
   private ServiceAddress prepare(VolumeContainer container) throws IOException {

@@ -14,25 +14,25 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The storage that the container is a front of: it outlives containers and counts what is done. */
-final class Storage implements AutoCloseable {
+public final class Storage implements AutoCloseable {
   private final ServerSocket server;
   private final Thread thread;
   private final Set<String> volumes = ConcurrentHashMap.newKeySet();
-  final List<String> made = new CopyOnWriteArrayList<>();
-  final List<String> deleted = new CopyOnWriteArrayList<>();
-  final AtomicInteger deletions = new AtomicInteger();
-  volatile boolean broken;
+  public final List<String> made = new CopyOnWriteArrayList<>();
+  public final List<String> deleted = new CopyOnWriteArrayList<>();
+  public final AtomicInteger deletions = new AtomicInteger();
+  public volatile boolean broken;
 
   Storage() throws IOException {
     server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
     thread = Thread.ofVirtual().start(this::serve);
   }
 
-  int port() {
+  public int port() {
     return server.getLocalPort();
   }
 
-  void forget() {
+  public void forget() {
     volumes.clear();
     made.clear();
     deleted.clear();
@@ -40,7 +40,7 @@ final class Storage implements AutoCloseable {
     broken = false;
   }
 
-  Set<String> volumes() {
+  public Set<String> volumes() {
     return Set.copyOf(volumes);
   }
 

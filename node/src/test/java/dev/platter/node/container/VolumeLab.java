@@ -13,18 +13,18 @@ import java.util.Map;
 import java.util.UUID;
 
 /** A containerd, a registry with the image that makes volumes, and the storage behind it. */
-final class VolumeLab implements AutoCloseable {
+public final class VolumeLab implements AutoCloseable {
   static final Patience PATIENCE =
       new Patience(Duration.ofSeconds(10), Duration.ofSeconds(10), Duration.ofSeconds(10));
 
-  final Containerd containerd = Containerd.start();
-  final Storage storage = new Storage();
+  public final Containerd containerd = Containerd.start();
+  public final Storage storage = new Storage();
   final VolumeName name = new VolumeName(UUID.randomUUID(), "data..1");
   final Path directory;
-  final String image;
+  public final String image;
   private final Registry registry = Registry.start();
 
-  VolumeLab(Path work) throws IOException {
+  public VolumeLab(Path work) throws IOException {
     image = VolumeMaker.push(work, registry);
     directory = work.resolve("VMs, all of \"them\"").resolve("volume");
   }
@@ -50,7 +50,7 @@ final class VolumeLab implements AutoCloseable {
     ctr("images", "pull", "--plain-http", image);
   }
 
-  String ctr(String... words) {
+  public String ctr(String... words) {
     var all = new java.util.ArrayList<>(List.of("-n", ContainerRuntime.NAMESPACE));
     all.addAll(List.of(words));
     return containerd.ctr(all.toArray(String[]::new));

@@ -69,7 +69,7 @@ class Volume(http.server.BaseHTTPRequestHandler):
         return self.answer(201, b"pvc:\n  claimname: made-for-you\n")
 
     def do_DELETE(self):
-        if behaviour == "keeps" and storage("broken?") == "yes":
+        if "keeps" in behaviour and storage("broken?") == "yes":
             return self.answer(503, b"not now")
         self.answer(200 if storage("delete " + self.name()) == "gone" else 404)
 
