@@ -90,6 +90,12 @@ public final class Node implements AutoCloseable {
     }
   }
 
+  private VmStatus watched(VmKey key) throws IOException {
+    var status = status(key);
+    watch(status.plan());
+    return status;
+  }
+
   /** Somebody has to look after a VM whose storage server may go away. */
   private void watch(Plan plan) throws IOException {
     if (Revival.concerns(plan)) {
@@ -186,8 +192,7 @@ public final class Node implements AutoCloseable {
           given.secrets(),
           begun -> plan(vm, given, Optional.of(begun)));
     }
-    watch(planned.plan());
-    return status(key);
+    return watched(key);
   }
 
   private void refuseOther(VmRecord record, Planned planned) throws IOException {
@@ -219,8 +224,7 @@ public final class Node implements AutoCloseable {
 
   public VmStatus start(VmKey key, SecretData secrets) throws IOException {
     executor.start(key, secrets, _ -> {});
-    watch(status(key).plan());
-    return status(key);
+    return watched(key);
   }
 
   public void stop(VmKey key, Duration grace) throws IOException {
