@@ -155,7 +155,21 @@ class CommandsTest {
             "wrong.yaml:8: spec.domain.devices.disks[0].sauce: unknown field; did you mean 'source'?");
     assertThat(platter("run", work.resolve("missing.yaml").toString()).status()).isEqualTo(4);
     assertThat(platter("stop", "nobody").status()).isEqualTo(4);
-    assertThat(platter("run", manifest("claim", "{source: {pvc: a}}")).status()).isEqualTo(8);
+    var claim = manifest("claim", "{source: {pvc: a}}");
+    assertThat(platter("run", claim).status()).isEqualTo(4);
+    var nfs = work.resolve("nfs.yaml");
+    Files.writeString(
+        nfs,
+        """
+        kind: PersistentVolumeClaim
+        metadata: {name: a}
+        spec: {volumeName: v, resources: {requests: {storage: 1Mi}}}
+        ---
+        kind: PersistentVolume
+        metadata: {name: v}
+        spec: {nfs: {server: a, path: /a}}
+        """);
+    assertThat(platter("run", claim, "-f", nfs.toString()).status()).isEqualTo(8);
     assertThat(platter("pull", "127.0.0.1:1/a:b").status()).isEqualTo(6);
     assertThat(platter("pull", "oci:/no/such/dir:t").status()).isEqualTo(4);
     assertThat(platter("ps", "-o", "xml").status()).isEqualTo(2);

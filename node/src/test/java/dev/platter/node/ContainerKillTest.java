@@ -102,7 +102,6 @@ class ContainerKillTest {
   @ValueSource(
       strings = {
         "before:MakeVolume",
-        "after:MakeVolume",
         "after:ServeVolume",
         "before:MakeDirectory",
         "after:TakeLease",

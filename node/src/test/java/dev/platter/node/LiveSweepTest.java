@@ -70,6 +70,7 @@ class LiveSweepTest {
 
   @BeforeAll
   static void makeSources() throws IOException {
+    Files.createDirectory(work.resolve("volume"));
     Shell.run("qemu-img", "create", "-q", "-f", "qcow2", work.resolve("image.qcow2"), "8M");
     Shell.run("qemu-img", "create", "-q", "-f", "raw", work.resolve("data.raw"), "4M");
     Shell.run("qemu-img", "create", "-q", "-f", "raw", work.resolve("more.raw"), "4M");
@@ -215,7 +216,7 @@ class LiveSweepTest {
             "before:TakeLease after:TakeLease after:CreateOverlay paused effect decided published",
             (node, moment) -> {
               kill(node, "attach", moment);
-              var attached = !qemu().chain("sdf").isEmpty();
+              var attached = !qemu().chain("sdg").isEmpty();
               assertThat(attached)
                   .isEqualTo(List.of("effect", "decided", "published").contains(moment));
               if (attached) {
@@ -227,7 +228,7 @@ class LiveSweepTest {
             (node, moment) -> {
               command("attach", node);
               kill(node, "detach", moment);
-              var attached = !qemu().chain("sdf").isEmpty();
+              var attached = !qemu().chain("sdg").isEmpty();
               assertThat(attached).isEqualTo(moment.equals("beforeEffect"));
               if (attached) {
                 node.disks(KEY).detach("more");
