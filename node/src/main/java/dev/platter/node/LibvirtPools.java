@@ -7,11 +7,13 @@ import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
 import dev.platter.node.libvirt.StoragePool;
 import dev.platter.plan.PoolXml;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class LibvirtPools implements AutoCloseable {
   private static final UUID SPACE = UUID.fromString("c1f0a9d2-2f0b-4b7e-9d6e-57a1c0d3e8b4");
+
+  private static final int MOST_TRIES = 10;
+  private static final Duration PAUSE = Duration.ofMillis(20);
 
   private final Supplier<Libvirt> libvirt;
   private final Set<String> waiting = new HashSet<>();
@@ -49,11 +54,17 @@ final class LibvirtPools implements AutoCloseable {
 
   /** The pool is defined and active afterwards; its directory must exist. */
   void ensure(String name, String directory) {
-    try {
-      define(name, directory);
-    } catch (LibvirtException _) {
-      // Another process may have done the same at the same time; then it is done by now.
-      define(name, directory);
+    for (var tries = 1; ; tries++) {
+      try {
+        define(name, directory);
+        return;
+      } catch (LibvirtException e) {
+        // Others may do the same at the same time, each a part of it; then it is done soon.
+        if (tries == MOST_TRIES) {
+          throw e;
+        }
+        LockSupport.parkNanos(PAUSE.toNanos());
+      }
     }
   }
 
