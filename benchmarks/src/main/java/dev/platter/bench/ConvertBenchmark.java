@@ -1,22 +1,18 @@
 package dev.platter.bench;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 
 /** How long a qcow2 image takes to become a raw disk, and what that costs. */
 final class ConvertBenchmark implements Benchmark {
   private static final long MIB = 1 << 20;
   private static final int RUNS = 32;
   private static final int LARGE_RUNS = 4 * RUNS;
-  private static final long RUN = 8 * MIB;
+  private static final long RUN = SampleDisk.RUN;
   private static final long SIZE = 2 * RUNS * RUN;
 
   private static final String OURS = "ours";
@@ -56,35 +52,35 @@ final class ConvertBenchmark implements Benchmark {
 
   @Override
   public List<Row> run(Path work, int rounds) throws Exception {
-    var raw = disk(work.resolve("disk.raw"), RUNS);
-    var plain = image(work, raw, "uncompressed");
+    var disk = SampleDisk.make(work.resolve("disk.raw"), RUNS);
+    var plain = image(work, disk.raw(), "uncompressed");
     var images =
         List.of(
-            image(work, raw, "zlib", "-c", "-o", "compression_type=zlib"),
-            image(work, raw, "zstd", "-c", "-o", "compression_type=zstd"),
+            image(work, disk.raw(), "zlib", "-c", "-o", "compression_type=zlib"),
+            image(work, disk.raw(), "zstd", "-c", "-o", "compression_type=zstd"),
             plain);
-    var cache = cache(work, plain.file);
+    var jvm = trained(work, plain.file);
     var rows = new ArrayList<Row>();
     for (var image : images) {
-      rows.addAll(toFile(work, raw, image, cache, rounds));
+      rows.addAll(toFile(work, disk, image, jvm, rounds));
     }
     var memory = Files.createTempDirectory(Path.of("/dev/shm"), "platter-bench-");
     try {
       try (var device = new LoopDevice(memory.resolve("device.img"), SIZE)) {
         for (var image : images) {
-          rows.addAll(toDevice(device.path(), raw, image, rounds));
+          rows.addAll(toDevice(device.path(), disk, image, rounds));
         }
       }
-      rows.addAll(onXfs(work, memory, raw, plain.file, rounds));
-      var large = disk(work.resolve("large.raw"), LARGE_RUNS);
-      rows.addAll(onXfs(work, memory, large, image(work, large, "large").file, rounds));
+      rows.addAll(onXfs(work, memory, disk, plain.file, rounds));
+      var large = SampleDisk.make(work.resolve("large.raw"), LARGE_RUNS);
+      rows.addAll(onXfs(work, memory, large, image(work, large.raw(), "large").file, rounds));
     } finally {
       Tool.cleanUp("rm", "-r", memory.toString());
     }
     return rows;
   }
 
-  private static List<Row> toFile(Path work, Path raw, Image image, Path cache, int rounds)
+  private static List<Row> toFile(Path work, SampleDisk disk, Image image, FreshJvm jvm, int rounds)
       throws Exception {
     var name = image.name + " to a file";
     var from = image.file;
@@ -92,55 +88,55 @@ final class ConvertBenchmark implements Benchmark {
     var theirs = work.resolve("theirs.raw");
     var outcomes =
         new Contest()
-            .with(OURS, () -> removed(raw, ours, warm(from, ours)))
-            .with(COLD, () -> removed(raw, ours, Tool.time(once(cache, from, ours))))
-            .with(QEMU, () -> removed(raw, theirs, Tool.time(qemu(QEMU, from, theirs))))
+            .with(OURS, () -> disk.removed(ours, warm(from, ours)))
+            .with(COLD, () -> disk.removed(ours, jvm.time(from.toString(), ours.toString())))
+            .with(QEMU, () -> disk.removed(theirs, Tool.time(qemu(QEMU, from, theirs))))
             .run(rounds);
     ConvertOnce.convert(from, ours);
     Tool.time(qemu(QEMU, from, theirs));
-    sameSpace(ours, theirs);
+    SampleDisk.sameSpace(ours, theirs);
     return List.of(
         row(name, outcomes, OURS, QEMU), row(name + ", as a process", outcomes, COLD, QEMU));
   }
 
-  private static List<Row> toDevice(Path device, Path raw, Image image, int rounds)
+  private static List<Row> toDevice(Path device, SampleDisk disk, Image image, int rounds)
       throws Exception {
     var name = image.name + " to a device";
     var from = image.file;
     var outcomes =
         new Contest()
-            .with(OURS, () -> compared(raw, device, warm(from, device)))
-            .with(QEMU, () -> compared(raw, device, Tool.time(qemu(QEMU + " -n", from, device))))
+            .with(OURS, () -> disk.compared(device, warm(from, device)))
+            .with(QEMU, () -> disk.compared(device, Tool.time(qemu(QEMU + " -n", from, device))))
             .with(
                 QEMU_DIRECT,
-                () -> compared(raw, device, Tool.time(qemu(QEMU_DIRECT + " -n", from, device))))
+                () -> disk.compared(device, Tool.time(qemu(QEMU_DIRECT + " -n", from, device))))
             .run(rounds);
     return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_DIRECT));
   }
 
-  private static List<Row> onXfs(Path work, Path memory, Path raw, Path image, int rounds)
+  private static List<Row> onXfs(Path work, Path memory, SampleDisk disk, Path image, int rounds)
       throws Exception {
-    var room = 3 * Files.size(raw);
+    var room = 3 * disk.size();
     var xfsFile = memory.resolve(image.getFileName() + ".xfs");
     try (var xfs = new XfsMount(xfsFile, room, work.resolve(xfsFile.getFileName()))) {
       var name = "uncompressed on XFS, %d MiB of data".formatted(Files.size(image) / MIB);
-      return sharing(name, xfs.directory(), raw, image, rounds);
+      return sharing(name, xfs.directory(), disk, image, rounds);
     }
   }
 
-  private static List<Row> sharing(String name, Path directory, Path raw, Path image, int rounds)
-      throws Exception {
+  private static List<Row> sharing(
+      String name, Path directory, SampleDisk disk, Path image, int rounds) throws Exception {
     var from = Files.copy(image, directory.resolve("image.qcow2"));
     Tool.output("sync", "-f", from.toString());
     var ours = directory.resolve("ours.raw");
     var theirs = directory.resolve("theirs.raw");
     var outcomes =
         new Contest()
-            .with(OURS, () -> removed(raw, ours, warm(from, ours)))
-            .with(QEMU, () -> removed(raw, theirs, Tool.time(qemu(QEMU, from, theirs))))
+            .with(OURS, () -> disk.removed(ours, warm(from, ours)))
+            .with(QEMU, () -> disk.removed(theirs, Tool.time(qemu(QEMU, from, theirs))))
             .with(
                 QEMU_OFFLOAD,
-                () -> removed(raw, theirs, Tool.time(qemu(QEMU_OFFLOAD, from, theirs))))
+                () -> disk.removed(theirs, Tool.time(qemu(QEMU_OFFLOAD, from, theirs))))
             .run(rounds);
     return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_OFFLOAD));
   }
@@ -157,56 +153,18 @@ final class ConvertBenchmark implements Benchmark {
     return words.toArray(String[]::new);
   }
 
-  private static String[] once(Path cache, Path image, Path to) {
-    return java("-XX:AOTCache=" + cache, image, to);
-  }
-
-  private static String[] java(String option, Path image, Path to) {
-    return new String[] {
-      ProcessHandle.current().info().command().orElse("java"),
-      "-XX:+UseSerialGC",
-      "-Xlog:disable",
-      "-Xlog:all=off",
-      "--enable-native-access=ALL-UNNAMED",
-      option,
-      "-cp",
-      System.getProperty("java.class.path"),
-      ConvertOnce.class.getName(),
-      image.toString(),
-      to.toString()
-    };
-  }
-
   /** What the JVM remembers of a first run, as ./platter has it of its build. */
-  private static Path cache(Path work, Path image) throws Exception {
-    var cache = work.resolve("once.aot");
+  private static FreshJvm trained(Path work, Path image) throws Exception {
     var made = work.resolve("training.raw");
-    Tool.time(java("-XX:AOTCacheOutput=" + cache, image, made));
+    var jvm =
+        FreshJvm.trained(
+            ConvertOnce.class,
+            List.of(),
+            work.resolve("once.aot"),
+            image.toString(),
+            made.toString());
     Files.delete(made);
-    return cache;
-  }
-
-  private static Stopwatch.Reading removed(Path raw, Path made, Stopwatch.Reading reading)
-      throws Exception {
-    compared(raw, made, reading);
-    Files.delete(made);
-    return reading;
-  }
-
-  private static Stopwatch.Reading compared(Path raw, Path made, Stopwatch.Reading reading)
-      throws Exception {
-    Tool.time("qemu-img", "compare", "-f", "raw", "-F", "raw", raw.toString(), made.toString());
-    return reading;
-  }
-
-  private static void sameSpace(Path ours, Path theirs) throws Exception {
-    var our = Long.parseLong(Tool.output("stat", "-c", "%b", ours.toString()).strip());
-    var their = Long.parseLong(Tool.output("stat", "-c", "%b", theirs.toString()).strip());
-    if (our > their * 1.02) {
-      throw new IOException("our file takes " + our + " blocks, the rival's " + their);
-    }
-    Files.delete(ours);
-    Files.delete(theirs);
+    return jvm;
   }
 
   private static Row row(
@@ -232,34 +190,5 @@ final class ConvertBenchmark implements Benchmark {
     command.addAll(List.of(raw.toString(), image.toString()));
     Tool.time(command.toArray(String[]::new));
     return new Image(name, image);
-  }
-
-  private static Path disk(Path file, int runs) throws IOException {
-    var random = new Random(1);
-    try (var channel =
-        FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-      for (var i = 0; i < runs; i++) {
-        channel.write(ByteBuffer.wrap(bytes(random)), 2L * i * RUN);
-      }
-      channel.write(ByteBuffer.allocate(1), 2L * runs * RUN - 1);
-      channel.force(true);
-    }
-    return file;
-  }
-
-  /** Compresses by half, as programs do: a few new bytes, then some that were there before. */
-  private static byte[] bytes(Random random) {
-    var bytes = new byte[(int) RUN];
-    for (var at = 0; at < bytes.length; ) {
-      for (var end = Math.min(bytes.length, at + 1 + random.nextInt(8)); at < end; at++) {
-        bytes[at] = (byte) random.nextInt();
-      }
-      var length = Math.min(bytes.length - at, 4 + random.nextInt(16));
-      var from = Math.max(0, at - 1 - random.nextInt(16 << 10));
-      for (var end = at + length; at < end; at++) {
-        bytes[at] = bytes[from++];
-      }
-    }
-    return bytes;
   }
 }

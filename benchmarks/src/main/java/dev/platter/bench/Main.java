@@ -19,7 +19,8 @@ public final class Main {
           new ConvertBenchmark(),
           new LazyBenchmark(),
           new ForeignBenchmark(),
-          new ShareBenchmark());
+          new ShareBenchmark(),
+          new CopyBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

@@ -1,8 +1,12 @@
 package dev.platter.cli;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.block.nbd.DiskCopy;
 import dev.platter.dialect.Manifests;
 import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.model.Pool;
+import dev.platter.node.network.RemoteDisk;
+import dev.platter.node.network.Target;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.PlanJson;
 import dev.platter.plan.Planner;
@@ -12,6 +16,8 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -19,6 +25,9 @@ import java.util.Map;
  * from one run only, hence one program that does it all. Nothing is left of it.
  */
 final class Training {
+  private static final int DISK = 8 << 20;
+  private static final ObjectMapper JSON = new ObjectMapper();
+
   private Training() {}
 
   public static void main(String[] args) throws IOException {
@@ -32,6 +41,7 @@ final class Training {
     try {
       plan(state);
       overlay(work.resolve("overlay.qcow2"));
+      cloneDisk(work);
       Main.run(nowhere, nowhere, "ps", "--all", "--state", state.toString());
       Main.run(nowhere, nowhere, "ps", "-o", "json", "--state", state.toString());
       Main.run(nowhere, nowhere, "images", "--state", state.toString());
@@ -67,5 +77,24 @@ final class Training {
 
   private static void overlay(Path file) throws IOException {
     Qcow2Overlay.create(file, new Qcow2Overlay.Backing("/training", "raw"), 1 << 30);
+  }
+
+  /**
+   * A disk on the network, but for the network: QEMU's program opens it, and half of it is zero.
+   */
+  private static void cloneDisk(Path work) throws IOException {
+    var disk = Files.write(work.resolve("disk.raw"), half(DISK));
+    var options = JSON.writeValueAsString(Map.of("driver", "file", "filename", disk.toString()));
+    try (var remote = RemoteDisk.open(new Target(options, List.of()), work.resolve("run"))) {
+      DiskCopy.toNewFile(remote, work.resolve("clone.raw"), remote.size(), (_, _) -> {});
+    } catch (IOException e) {
+      // QEMU's tools may come after the build; the cache is good for all the rest.
+    }
+  }
+
+  private static byte[] half(int size) {
+    var bytes = new byte[size];
+    Arrays.fill(bytes, 0, size / 2, (byte) 1);
+    return bytes;
   }
 }

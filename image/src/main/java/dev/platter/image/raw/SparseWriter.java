@@ -14,6 +14,7 @@ import java.nio.channels.FileChannel;
  */
 public final class SparseWriter {
   private static final int BLOCK = 4096;
+  private static final MemorySegment ZEROS = MemorySegment.ofArray(new byte[BLOCK]).asReadOnly();
 
   private SparseWriter() {}
 
@@ -61,11 +62,15 @@ public final class SparseWriter {
   }
 
   /**
-   * Whether a range is nothing but zeros; a block of data nearly always shows it in its first
-   * bytes. Not done by {@link MemorySegment#mismatch}: where that runs into the end of a mapped
-   * file, the JVM crashes, while these reads only fail.
+   * Whether a range, at most a block, is nothing but zeros; one of data nearly always shows it in
+   * its first bytes. What is mapped is read here, slowly until the JVM has compiled it: where
+   * {@link MemorySegment#mismatch} runs into the end of a mapped file, the JVM crashes, while these
+   * reads only fail.
    */
   static boolean isZero(MemorySegment bytes, int from, int to) {
+    if (!bytes.isMapped()) {
+      return MemorySegment.mismatch(bytes, from, to, ZEROS, 0, to - from) < 0;
+    }
     int at = from;
     for (; at <= to - 32; at += 32) {
       if ((bytes.get(JAVA_LONG_UNALIGNED, at)

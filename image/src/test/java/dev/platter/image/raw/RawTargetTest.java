@@ -1,5 +1,6 @@
 package dev.platter.image.raw;
 
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -8,6 +9,7 @@ import dev.platter.image.testing.MixedBytes;
 import dev.platter.image.testing.Qemu;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -59,21 +61,30 @@ class RawTargetTest {
 
   @Test
   void zerosAreFoundWhereverAByteIsNot() {
-    byte[] bytes = new byte[100];
-    for (int from : new int[] {0, 1, 31, 40}) {
-      for (int to = from; to <= bytes.length; to++) {
-        assertThat(isZero(bytes, from, to)).isTrue();
-        for (int at = 0; at < bytes.length; at++) {
-          bytes[at] = 1;
-          assertThat(isZero(bytes, from, to)).isEqualTo(at < from || at >= to);
-          bytes[at] = 0;
-        }
-      }
+    findsZeros(MemorySegment.ofArray(new byte[100]));
+  }
+
+  @Test
+  void zerosAreFoundInAMappedFile() throws IOException {
+    Path file = Files.write(dir.resolve("file"), new byte[100]);
+    try (FileChannel channel =
+            FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
+        Arena arena = Arena.ofConfined()) {
+      findsZeros(channel.map(FileChannel.MapMode.READ_WRITE, 0, 100, arena));
     }
   }
 
-  private static boolean isZero(byte[] bytes, int from, int to) {
-    return SparseWriter.isZero(java.lang.foreign.MemorySegment.ofArray(bytes), from, to);
+  private static void findsZeros(MemorySegment bytes) {
+    for (int from : new int[] {0, 1, 31, 40}) {
+      for (int to = from; to <= bytes.byteSize(); to++) {
+        assertThat(SparseWriter.isZero(bytes, from, to)).isTrue();
+        for (int at = 0; at < bytes.byteSize(); at++) {
+          bytes.set(JAVA_BYTE, at, (byte) 1);
+          assertThat(SparseWriter.isZero(bytes, from, to)).isEqualTo(at < from || at >= to);
+          bytes.set(JAVA_BYTE, at, (byte) 0);
+        }
+      }
+    }
   }
 
   private static ByteBuffer direct(byte[] bytes) {
