@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
+import org.snakeyaml.engine.v2.nodes.ScalarNode;
 
 /** Reads the sources that QEMU reaches over the network. */
 final class NetworkSources {
@@ -219,7 +220,7 @@ final class NetworkSources {
 
   /** {@code auth: {user, secret: {name, key}}} or {@code auth: {user, secret: {file}}}. */
   private @Nullable Credentials login(Fields fields, String defaultKey) {
-    var auth = fields.fields("auth");
+    var auth = refusesText(fields, "auth") ? null : fields.fields("auth");
     if (auth == null) {
       return null;
     }
@@ -229,7 +230,7 @@ final class NetworkSources {
       return null;
     }
     var user = word(auth, "user", "libvirt", Pattern.compile("[\\x21-\\x7e]{1,223}"));
-    var secret = auth.requiredFields("secret");
+    var secret = refusesText(auth, "secret") ? null : auth.requiredFields("secret");
     auth.done();
     if (secret == null) {
       return null;
@@ -249,5 +250,14 @@ final class NetworkSources {
     }
     secret.done();
     return user == null || where == null ? null : new Credentials(user, where);
+  }
+
+  /** People put the password itself here, so what is found is not shown. */
+  private static boolean refusesText(Fields fields, String key) {
+    var isText = fields.node(key) instanceof ScalarNode;
+    if (isText) {
+      fields.problem(key, "expected a mapping; a password is not written here but in a Secret");
+    }
+    return isText;
   }
 }
