@@ -24,6 +24,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 
 /**
@@ -100,11 +101,22 @@ final class Leases {
     return one == other && one != Access.WRITE_EXCLUSIVE;
   }
 
-  /**
-   * Gives back one use; nothing happens if there is none. Does not look at the source, which may be
-   * gone.
-   */
+  /** Gives back one use. Does not look at the source, which may be gone. */
   void release(VmKey vm, SourceName written, Access access) throws IOException {
+    var given = new AtomicLong(1);
+    remove(holder -> holder.is(vm, written, access) && given.getAndDecrement() > 0);
+  }
+
+  /**
+   * Leaves the VM so many uses of what it wrote in this way; nothing happens if it has no more. So
+   * it can be repeated, and called by whoever does not know how many there are.
+   */
+  void releaseAllBut(long uses, VmKey vm, SourceName written, Access access) throws IOException {
+    var left = new AtomicLong(uses);
+    remove(holder -> holder.is(vm, written, access) && left.getAndDecrement() <= 0);
+  }
+
+  private void remove(Predicate<Holder> gone) throws IOException {
     if (!Files.isDirectory(layout.leases())) {
       return;
     }
@@ -112,17 +124,14 @@ final class Leases {
       for (var file : files()) {
         var lease = read(file);
         var holders = new ArrayList<>(lease.holders());
-        var given = holders.stream().filter(holder -> holder.is(vm, written, access)).findFirst();
-        if (given.isEmpty()) {
+        if (!holders.removeIf(gone)) {
           continue;
         }
-        holders.remove(given.get());
         if (holders.isEmpty()) {
           Durable.delete(file);
         } else {
           Durable.publish(file, JSON.writeValueAsBytes(new Lease(lease.source(), holders)));
         }
-        return;
       }
     }
   }

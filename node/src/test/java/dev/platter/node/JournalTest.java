@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -30,6 +31,23 @@ class JournalTest {
     assertThat(state.open()).isEqualTo(Journal.Goal.UP);
     assertThat(state.everUp()).isFalse();
     assertThat(state.done()).containsExactly(0);
+  }
+
+  @Test
+  void aStepThatMayBeHalfDoneStaysInDoubtUntilItIsUndone() throws IOException {
+    try (var journal = Journal.create(file())) {
+      assertThat(Journal.read(file()).inDoubt()).isEmpty();
+      journal.begin(Journal.Goal.UP);
+      journal.done(0);
+      journal.done(2);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
+      journal.begin(Journal.Goal.DOWN);
+      journal.undone(2);
+      journal.begin(Journal.Goal.REMOVE);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
+      journal.undone(1);
+      assertThat(Journal.read(file()).inDoubt()).isEmpty();
+    }
   }
 
   @Test
@@ -84,7 +102,9 @@ class JournalTest {
     }
     assertThat(file().toFile().length()).isEqualTo(16 << 10);
     var state = Journal.read(file());
-    assertThat(state).isEqualTo(new Journal.State(null, true, true, state.done(), Map.of()));
+    assertThat(state)
+        .isEqualTo(
+            new Journal.State(null, true, true, state.done(), OptionalInt.empty(), Map.of()));
     assertThat(state.done()).containsExactly(0, 1);
   }
 }

@@ -127,6 +127,26 @@ class LeasesTest {
   }
 
   @Test
+  void usesAreGivenBackOneByOneOrDownToAKnownNumber() throws IOException {
+    for (var i = 0; i < 3; i++) {
+      leases().take(A, source, Access.READ_SHARED);
+    }
+    leases().take(B, source, Access.READ_SHARED);
+    leases().release(A, source, Access.READ_SHARED);
+    assertThat(holders()).containsExactly(A, A, B);
+    leases().releaseAllBut(1, A, source, Access.READ_SHARED);
+    leases().releaseAllBut(1, A, source, Access.READ_SHARED);
+    assertThat(holders()).containsExactly(A, B);
+    leases().releaseAllBut(0, A, source, Access.READ_SHARED);
+    leases().release(A, source, Access.READ_SHARED);
+    assertThat(holders()).containsExactly(B);
+  }
+
+  private List<VmKey> holders() throws IOException {
+    return leases().list().getFirst().holders().stream().map(Leases.Holder::vm).toList();
+  }
+
+  @Test
   void theLeaseOfAVmThatIsGoneCountsForNothing() throws IOException {
     leases().take(A, source, Access.WRITE_EXCLUSIVE);
     vms.remove(A);
