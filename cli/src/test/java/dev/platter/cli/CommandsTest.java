@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.lab.IscsiTarget;
 import dev.platter.lab.Shell;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -11,6 +12,8 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Base64;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -193,6 +196,52 @@ class CommandsTest {
     assertThat(platter("ps", "--all", "-o", "json").json())
         .as("nothing is left of the failures")
         .isEmpty();
+  }
+
+  @Test
+  void aPasswordIsInNothingThatIsPrinted() throws IOException {
+    var password = "printed-Chap-30718";
+    var directory = Files.createDirectory(work.resolve("iscsi"));
+    try (var iscsi = IscsiTarget.start(directory, new IscsiTarget.Chap("vm", password))) {
+      Shell.run("truncate", "-s", "4M", directory.resolve("raw"));
+      var disk =
+          "{source: {iscsi: {host: {name: %s, port: %d}, portal: '%s', lun: %d, auth: {user: vm, secret: {name: chap}}}}}"
+              .formatted(
+                  iscsi.host(), iscsi.port(), iscsi.iqn(), iscsi.add(directory.resolve("raw")));
+      var vm = manifest("login", disk);
+      var right = secret("right", password);
+      var wrong = secret("wrong", password + "0");
+      var printed = new StringBuilder();
+      printed.append(expect(4, "run", vm)).append(expect(6, "run", vm, "-f", wrong));
+      printed.append(expect(0, "plan", vm, "-f", right)).append(expect(0, "run", vm, "-f", right));
+      for (var format : List.of("table", "json", "yaml")) {
+        printed.append(expect(0, "plan", vm, "-f", right, "-o", format));
+        printed.append(expect(0, "inspect", "login", "-o", format));
+      }
+      printed.append(expect(0, "stop", "--time", "0", "login")).append(expect(4, "start", "login"));
+      printed.append(expect(6, "start", "login", "-f", wrong));
+      printed.append(expect(0, "start", "login", "-f", right)).append(expect(0, "logs", "login"));
+      printed.append(expect(0, "ps")).append(expect(0, "rm", "-f", "login"));
+      assertThat(printed)
+          .contains("give libvirt the iscsi secret in")
+          .doesNotContain(
+              password, Base64.getEncoder().encodeToString(password.getBytes()).substring(0, 20));
+    }
+  }
+
+  private static String secret(String name, String password) throws IOException {
+    var file = work.resolve(name + ".yaml");
+    return Files.writeString(
+            file,
+            "kind: Secret\nmetadata: {name: chap}\nstringData: {node.session.auth.password: %s}\n"
+                .formatted(password))
+        .toString();
+  }
+
+  private static String expect(int status, String... args) {
+    var result = platter(args);
+    assertThat(result.status()).as(List.of(args) + result.err()).isEqualTo(status);
+    return result.out() + result.err();
   }
 
   @Test

@@ -10,11 +10,13 @@ import dev.platter.model.RbdSource;
 import dev.platter.model.SecretRef;
 import dev.platter.model.Source;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
+import org.snakeyaml.engine.v2.nodes.ScalarNode;
 
 /** Reads the sources that QEMU reaches over the network. */
 final class NetworkSources {
@@ -146,23 +148,26 @@ final class NetworkSources {
     if (text == null) {
       return null;
     }
+    // Whatever is wrong with it, the text may hold a password, so no message repeats it.
     try {
-      var uri = URI.create(text);
+      var uri = new URI(text);
       var tls = "https".equals(uri.getScheme());
       if (!tls && !"http".equals(uri.getScheme())) {
-        throw new IllegalArgumentException("expected http://… or https://…, found '" + text + "'");
+        throw new IllegalArgumentException("expected http://… or https://…");
       }
       if (uri.getRawUserInfo() != null) {
-        // The URL would be in plans and in the domain; so the text is not repeated here either.
         throw new IllegalArgumentException("a URL must not hold a user or a password");
       }
       if (uri.getHost() == null || uri.getRawPath().length() < 2 || uri.getRawFragment() != null) {
-        throw new IllegalArgumentException("'" + text + "' does not name a file on a host");
+        throw new IllegalArgumentException("this does not name a file on a host");
       }
       var host = uri.getHost().replaceAll("^\\[|]$", "");
       var port = uri.getPort() < 0 ? tls ? 443 : 80 : uri.getPort();
       var query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
       return new HttpSource(tls, new Endpoint(host, port), uri.getRawPath().substring(1) + query);
+    } catch (URISyntaxException e) {
+      fields.problem(key, "this is not a URL: " + e.getReason());
+      return null;
     } catch (IllegalArgumentException e) {
       fields.problem(key, String.valueOf(e.getMessage()));
       return null;
@@ -219,7 +224,7 @@ final class NetworkSources {
 
   /** {@code auth: {user, secret: {name, key}}} or {@code auth: {user, secret: {file}}}. */
   private @Nullable Credentials login(Fields fields, String defaultKey) {
-    var auth = fields.fields("auth");
+    var auth = refusesText(fields, "auth") ? null : fields.fields("auth");
     if (auth == null) {
       return null;
     }
@@ -229,7 +234,7 @@ final class NetworkSources {
       return null;
     }
     var user = word(auth, "user", "libvirt", Pattern.compile("[\\x21-\\x7e]{1,223}"));
-    var secret = auth.requiredFields("secret");
+    var secret = refusesText(auth, "secret") ? null : auth.requiredFields("secret");
     auth.done();
     if (secret == null) {
       return null;
@@ -249,5 +254,14 @@ final class NetworkSources {
     }
     secret.done();
     return user == null || where == null ? null : new Credentials(user, where);
+  }
+
+  /** People put the password itself here, so what is found is not shown. */
+  private static boolean refusesText(Fields fields, String key) {
+    var isText = fields.node(key) instanceof ScalarNode;
+    if (isText) {
+      fields.problem(key, "expected a mapping; a password is not written here but in a Secret");
+    }
+    return isText;
   }
 }

@@ -22,11 +22,19 @@ final class SecretObjects {
       metadata.problem("name", Names.complaint(name));
     }
     var values = new HashMap<String, byte[]>();
-    values(fields, "data", text -> Base64.getMimeDecoder().decode(text), values);
+    values(fields, "data", SecretObjects::base64, values);
     values(fields, "stringData", text -> text.getBytes(StandardCharsets.UTF_8), values);
     fields.done();
     return new SecretData(
         Map.of((namespace == null ? VmObjects.DEFAULT_NAMESPACE : namespace) + "/" + name, values));
+  }
+
+  /**
+   * As Kubernetes reads it. (A decoder that skips what is not base64 would make another password of
+   * one that was written here as it is.)
+   */
+  private static byte[] base64(String text) {
+    return Base64.getDecoder().decode(text.replaceAll("\\s", ""));
   }
 
   private static void values(

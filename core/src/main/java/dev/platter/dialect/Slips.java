@@ -5,10 +5,12 @@ import java.util.regex.Pattern;
 /**
  * Explains the slips that people make when they paste YAML: tabs as indentation, and a dash before
  * a field that belongs to the list item above it. The YAML parser stops at the first with words
- * about tokens; this names every line and shows what to write.
+ * about tokens; this names every line and shows what to write, but for values: the line may be one
+ * of a Secret.
  */
 final class Slips {
   private static final Pattern TAB = Pattern.compile("^ *\\t[ \\t]*");
+  private static final Pattern FIELD = Pattern.compile("^( *(?:- +)?[\\w./-]+:)(?: .*)?");
   private static final Pattern ITEM = Pattern.compile("^( *)- +[^\\s:#]+:.*");
   private static final Pattern STRAY =
       Pattern.compile("^( *)- +((?:source|target|access-mode|copy|driver|size|name|type|keep):.*)");
@@ -24,9 +26,7 @@ final class Slips {
       var line = lines.get(i);
       if (TAB.matcher(line).find()) {
         problems.add(
-            i + 1,
-            "",
-            "a tab is used as indentation, which YAML forbids; write: " + shown(spaces(line)));
+            i + 1, "", "a tab is used as indentation, which YAML forbids" + write(spaces(line)));
         continue;
       }
       var item = ITEM.matcher(line);
@@ -39,8 +39,8 @@ final class Slips {
         problems.add(
             i + 1,
             "",
-            "the dash starts a new list item, but this field belongs to the disk above; write: "
-                + shown(stray.group(1) + stray.group(2)));
+            "the dash starts a new list item, but this field belongs to the disk above"
+                + write(stray.group(1) + stray.group(2)));
       } else {
         itemIndent = indent;
       }
@@ -59,8 +59,12 @@ final class Slips {
     return out + line.substring(i);
   }
 
-  private static String shown(String line) {
-    var cut = line.length() > 100 ? line.substring(0, 100) + "…" : line;
-    return "'" + cut + "'";
+  private static String write(String line) {
+    var field = FIELD.matcher(line);
+    if (!field.matches()) {
+      return "; write spaces";
+    }
+    var value = line.substring(field.end(1)).isBlank() ? "" : " …";
+    return "; write: '" + field.group(1) + value + "'";
   }
 }

@@ -2,6 +2,7 @@ package dev.platter.dialect;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.api.lowlevel.Compose;
 import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
@@ -14,6 +15,14 @@ final class YamlDocuments {
   static final int MOST_CHARACTERS = 8 << 20;
 
   private static final int MOST_DOCUMENTS = 1000;
+
+  private static final Pattern QUOTING =
+      Pattern.compile(
+          "(found undefined alias|found undefined tag handle|hexadecimal numbers|in UTF-8).*",
+          Pattern.DOTALL);
+
+  private static final String QUOTE =
+      "$1 (text with *, !, & or \\\\ in it belongs in single quotes)";
 
   private YamlDocuments() {}
 
@@ -49,10 +58,12 @@ final class YamlDocuments {
     return nodes;
   }
 
+  /** The parser repeats parts of the text in some of its words, and the text may be a password. */
   private static void describe(YamlEngineException e, Problems problems) {
     if (e instanceof MarkedYamlEngineException marked) {
       var context = marked.getContext() == null ? "" : marked.getContext() + ", ";
-      problems.add(marked.getProblemMark(), "", "not YAML: " + context + marked.getProblem());
+      var problem = QUOTING.matcher(marked.getProblem()).replaceFirst(QUOTE);
+      problems.add(marked.getProblemMark(), "", "not YAML: " + context + problem);
     } else {
       problems.add(1, "", "not YAML: " + e.getMessage());
     }

@@ -58,7 +58,14 @@ public final class StepOwner {
       case Step.CheckFile check -> check.path().equals(source.file());
       case Step.CheckDevice check -> check.path().equals(source.device());
       case Step.MakeDiskImg img -> isDiskImg(img.root(), source);
-      case Step.CheckDiskImg img -> isDiskImg(img.root(), source);
+      case Step.CheckDiskImg img ->
+          isDiskImg(img.root(), source)
+              || all.stream()
+                  .anyMatch(
+                      other ->
+                          other instanceof Step.CloneDisk clone
+                              && isDiskImg(img.root(), clone.from())
+                              && has(disk, clone.path()));
       case Step.DefineSecret secret -> {
         var login = network == null ? null : network.login();
         yield login != null && login.secret().equals(secret.uuid());

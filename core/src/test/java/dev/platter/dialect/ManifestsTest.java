@@ -48,8 +48,7 @@ class ManifestsTest {
         .hasSize(4)
         .first()
         .isEqualTo(
-            "t.yaml:4: a tab is used as indentation, which YAML forbids; write: '            claimname:"
-                + " some-pvc-name'");
+            "t.yaml:4: a tab is used as indentation, which YAML forbids; write: '            claimname: …'");
   }
 
   @Test

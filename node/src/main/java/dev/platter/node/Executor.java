@@ -16,12 +16,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * Runs plans forwards and backwards.
@@ -340,20 +340,22 @@ final class Executor {
 
   /** The steps recorded as done, and the one that may have been under way when the process died. */
   private static List<Integer> mayBeDone(Plan plan, Journal.State state) {
-    return Stream.concat(state.done().stream(), Stream.ofNullable(state.halfDone()))
-        .filter(i -> i < plan.steps().size())
-        .sorted()
+    return IntStream.range(0, plan.steps().size())
+        .filter(i -> state.done().contains(i) || state.inDoubt().equals(OptionalInt.of(i)))
+        .boxed()
         .toList();
   }
 
   private void backwards(VmRecord record, Journal journal, Journal.Goal goal, List<Integer> steps)
       throws IOException {
+    var there = new TreeSet<>(state(record).done());
     journal.begin(goal);
     for (var i : steps.reversed()) {
       var step = record.plan().steps().get(i);
       if (goal == Journal.Goal.REMOVE || step.life() == Step.Life.RUN) {
         progress.beforeUndo(step);
-        runner.undo(record.plan(), step);
+        there.remove(i);
+        runner.undo(record.plan(), step, there.stream().map(record.plan().steps()::get).toList());
         journal.undone(i);
         progress.afterUndo(step);
       }

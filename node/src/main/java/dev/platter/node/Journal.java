@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
@@ -22,7 +23,8 @@ import org.jspecify.annotations.Nullable;
  * durable is one block written, with no change of the file's size or blocks for the file system to
  * log. A record is one line; a line that was cut off by a power loss has no line break and is
  * ignored, which is right since the call that wrote it never returned. The step that may be half
- * done is the first that is not recorded as done: steps run in order.
+ * done is the first that is not recorded as done: steps run in order. It stays in doubt until it is
+ * undone, even if whoever set out to undo it dies too.
  *
  * <p>Written through {@link RandomAccessFile}, since a file channel closes itself under an
  * interrupted thread, and an interrupt is just when records matter.
@@ -43,8 +45,7 @@ final class Journal implements AutoCloseable {
    * @param everUp whether the VM has ever been up
    * @param up whether the last goal that was ended is {@link Goal#UP}
    * @param done the steps whose effect is there
-   * @param halfDone the step that may be half done: the first that was not done when the start
-   *     ended or was given up; null if the VM is at rest
+   * @param inDoubt the step that may be half done; empty where none can be
    * @param reserved how many bytes steps that are under way are going to take
    */
   record State(
@@ -52,14 +53,14 @@ final class Journal implements AutoCloseable {
       boolean everUp,
       boolean up,
       SortedSet<Integer> done,
-      @Nullable Integer halfDone,
+      OptionalInt inDoubt,
       Map<Integer, Long> reserved) {
     static State parse(String text) {
       Goal open = null;
       var everUp = false;
       var up = false;
-      Integer halfDone = null;
       var done = new TreeSet<Integer>();
+      var inDoubt = OptionalInt.empty();
       var reserved = new HashMap<Integer, Long>();
       var end = text.lastIndexOf('\n');
       for (var line : text.substring(0, end + 1).lines().toList()) {
@@ -67,16 +68,15 @@ final class Journal implements AutoCloseable {
         var what = words.length > 1 ? words[1] : "";
         switch (words[0]) {
           case "begin" -> {
-            // Whoever takes a start back may be killed before he comes to undo that step.
             if (open == Goal.UP) {
-              halfDone = firstMissing(done);
+              inDoubt = firstMissing(done);
             }
             open = Goal.valueOf(what);
             reserved.clear();
           }
           case "end" -> {
             open = null;
-            halfDone = null;
+            inDoubt = OptionalInt.empty();
             up = Goal.valueOf(what) == Goal.UP;
             everUp |= up;
           }
@@ -90,24 +90,27 @@ final class Journal implements AutoCloseable {
             reserved.remove(Integer.valueOf(what));
           }
           case "undone" -> {
-            done.remove(Integer.valueOf(what));
-            if (Integer.valueOf(what).equals(halfDone)) {
-              halfDone = null;
+            var step = Integer.parseInt(what);
+            done.remove(step);
+            if (inDoubt.isPresent() && inDoubt.getAsInt() == step) {
+              inDoubt = OptionalInt.empty();
             }
           }
           case "everUp" -> everUp = true;
           default -> throw new IllegalArgumentException("not a journal record: " + line);
         }
       }
-      if (open == Goal.UP) {
-        halfDone = firstMissing(done);
-      }
-      var known = Collections.unmodifiableSortedSet(done);
-      return new State(open, everUp, up, known, halfDone, Map.copyOf(reserved));
+      return new State(
+          open,
+          everUp,
+          up,
+          Collections.unmodifiableSortedSet(done),
+          open == Goal.UP ? firstMissing(done) : inDoubt,
+          Map.copyOf(reserved));
     }
 
-    private static int firstMissing(SortedSet<Integer> done) {
-      return IntStream.iterate(0, i -> i + 1).filter(i -> !done.contains(i)).findFirst().orElse(0);
+    private static OptionalInt firstMissing(SortedSet<Integer> done) {
+      return IntStream.rangeClosed(0, done.size()).filter(i -> !done.contains(i)).findFirst();
     }
 
     /** The least text with the same meaning, for a VM at rest. */

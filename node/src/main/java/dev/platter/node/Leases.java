@@ -2,7 +2,6 @@ package dev.platter.node;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.Access;
-import dev.platter.model.Endpoint;
 import dev.platter.model.PlatterException;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
@@ -10,8 +9,6 @@ import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,11 +16,10 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 
 /**
@@ -50,11 +46,6 @@ final class Leases {
    * @param addresses where its servers were when the lease was taken
    */
   record Holder(VmKey vm, SourceName written, Access access, Set<String> addresses) {
-    /** On servers that have no address in common the same name is something else. */
-    boolean meansTheSame(Set<String> others) {
-      return addresses.isEmpty() || !Collections.disjoint(addresses, others);
-    }
-
     boolean is(VmKey who, SourceName what, Access how) {
       return vm.equals(who) && written.equals(what) && access == how;
     }
@@ -66,45 +57,64 @@ final class Leases {
   }
 
   void take(VmKey vm, SourceName written, Access access) throws IOException {
-    var source = normalise(written.name());
-    var addresses = addresses(written.hosts());
+    var source = SameSource.of(written);
+    var addresses = source.addresses();
     try (var _ = lock()) {
-      var file = file(source);
+      var file = file(source.key());
       var holders = new ArrayList<Holder>();
       if (Files.exists(file)) {
         holders.addAll(read(file).holders());
         holders.removeIf(holder -> !vmExists.test(holder.vm()));
       }
-      for (var holder : holders) {
-        if (holder.meansTheSame(addresses) && !compatible(holder.access(), access)) {
-          throw PlatterException.of(
-              PlatterException.Code.CONFLICT,
-              written
-                  + " is in use by the VM "
-                  + holder.vm()
-                  + " ("
-                  + holder.access().word()
-                  + "), so it cannot be used "
-                  + access.word(),
-              "Stop that VM first, or use access modes that go together: write-shared with write-shared, read-shared"
-                  + " with read-shared.");
+      for (var lease : list()) {
+        for (var holder : lease.holders()) {
+          if (vmExists.test(holder.vm())
+              && source.isThatOf(lease.source(), holder)
+              && !compatible(holder.access(), access)) {
+            throw inUse(written, access, holder);
+          }
         }
       }
       holders.add(new Holder(vm, written, access, addresses));
       Durable.makeDirectories(layout.leases());
-      Durable.publish(file, JSON.writeValueAsBytes(new Lease(source, holders)));
+      Durable.publish(file, JSON.writeValueAsBytes(new Lease(source.key(), holders)));
     }
+  }
+
+  private static PlatterException inUse(SourceName written, Access access, Holder holder) {
+    return PlatterException.of(
+        PlatterException.Code.CONFLICT,
+        written
+            + " is in use by the VM "
+            + holder.vm()
+            + " ("
+            + holder.access().word()
+            + "), so it cannot be used "
+            + access.word(),
+        "Stop that VM first, or use access modes that go together: write-shared with write-shared, read-shared"
+            + " with read-shared.");
   }
 
   private static boolean compatible(Access one, Access other) {
     return one == other && one != Access.WRITE_EXCLUSIVE;
   }
 
-  /**
-   * Gives back one use; nothing happens if there is none. Does not look at the source, which may be
-   * gone.
-   */
+  /** Gives back one use. Does not look at the source, which may be gone. */
   void release(VmKey vm, SourceName written, Access access) throws IOException {
+    var given = new AtomicLong(1);
+    remove(holder -> holder.is(vm, written, access) && given.getAndDecrement() > 0);
+  }
+
+  /**
+   * Leaves the VM so many uses of what it wrote in this way; nothing happens if it has no more. So
+   * it can be repeated, and called by whoever does not know how many there are.
+   */
+  void releaseAllBut(long uses, VmKey vm, SourceName written, Access access) throws IOException {
+    var left = new AtomicLong(uses);
+    remove(holder -> holder.is(vm, written, access) && left.getAndDecrement() <= 0);
+  }
+
+  private void remove(Predicate<Holder> gone) throws IOException {
     if (!Files.isDirectory(layout.leases())) {
       return;
     }
@@ -112,17 +122,14 @@ final class Leases {
       for (var file : files()) {
         var lease = read(file);
         var holders = new ArrayList<>(lease.holders());
-        var given = holders.stream().filter(holder -> holder.is(vm, written, access)).findFirst();
-        if (given.isEmpty()) {
+        if (!holders.removeIf(gone)) {
           continue;
         }
-        holders.remove(given.get());
         if (holders.isEmpty()) {
           Durable.delete(file);
         } else {
           Durable.publish(file, JSON.writeValueAsBytes(new Lease(lease.source(), holders)));
         }
-        return;
       }
     }
   }
@@ -160,41 +167,5 @@ final class Leases {
 
   private static Lease read(Path file) throws IOException {
     return JSON.readValue(file.toFile(), Lease.class);
-  }
-
-  /**
-   * The same file by another path, link or hard link is the same source, and so is a device by
-   * whatever node or link.
-   */
-  private static String normalise(String written) throws IOException {
-    var kind = written.substring(0, written.indexOf(':') + 1);
-    if (!kind.equals("file:") && !kind.equals("device:")) {
-      return written;
-    }
-    var path = Path.of(written.substring(kind.length()));
-    if (!Files.exists(path)) {
-      throw LocalDisks.noSuchFile(path);
-    }
-    if (kind.equals("device:")) {
-      return kind + Files.getAttribute(path, "unix:rdev");
-    }
-    var file = Files.readAttributes(path, "unix:dev,ino");
-    return kind + file.get("dev") + ":" + file.get("ino");
-  }
-
-  /** A name that means nothing here now is compared as it is written. */
-  private static Set<String> addresses(List<String> hosts) {
-    var out = new TreeSet<String>();
-    for (var text : hosts) {
-      var host = Endpoint.parse(text, 1);
-      try {
-        for (var address : InetAddress.getAllByName(host.host())) {
-          out.add(new Endpoint(address.getHostAddress(), host.port()).toString());
-        }
-      } catch (UnknownHostException e) {
-        out.add(host.toString());
-      }
-    }
-    return out;
   }
 }

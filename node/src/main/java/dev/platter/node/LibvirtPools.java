@@ -7,6 +7,10 @@ import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
 import dev.platter.node.libvirt.StoragePool;
 import dev.platter.plan.PoolXml;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
@@ -72,7 +76,7 @@ final class LibvirtPools implements AutoCloseable {
     var uuid = uuid(name, directory);
     try (var found = libvirt.get().pool(title(name)).orElse(null)) {
       if (found != null && found.uuid().equals(uuid)) {
-        if (!found.isActive()) {
+        if (!found.isActive() && mayLook(directory)) {
           found.start();
         }
         return;
@@ -82,7 +86,21 @@ final class LibvirtPools implements AutoCloseable {
       }
     }
     try (var pool = libvirt.get().definePool(PoolXml.of(title(name), uuid, directory))) {
-      pool.start();
+      if (mayLook(directory)) {
+        pool.start();
+      }
+    }
+  }
+
+  /**
+   * libvirt finds out a file's format by its first bytes, and opens what they name as its backing
+   * file. In a raw disk those bytes are the guest's: so it never looks where there are raw disks.
+   */
+  private static boolean mayLook(String directory) {
+    try (var files = Files.list(Path.of(directory))) {
+      return files.noneMatch(file -> file.toString().endsWith(".raw"));
+    } catch (IOException | UncheckedIOException e) {
+      return false;
     }
   }
 
@@ -116,7 +134,10 @@ final class LibvirtPools implements AutoCloseable {
       waiting.remove(name + ":" + directory);
     }
     try (var pool = libvirt.get().pool(title(name)).orElse(null)) {
-      if (pool != null && pool.uuid().equals(uuid(name, directory)) && pool.isActive()) {
+      if (pool != null
+          && pool.uuid().equals(uuid(name, directory))
+          && pool.isActive()
+          && mayLook(directory)) {
         pool.refresh();
       }
     } catch (LibvirtException | PlatterException _) {

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 
@@ -140,7 +141,7 @@ final class LiveChanges {
     disks.resume();
     for (var step : change.made().reversed()) {
       progress.beforeUndo(step);
-      runner.undo(change.next(), step);
+      runner.undo(change.next(), step, record.plan().steps());
       progress.afterUndo(step);
     }
     Durable.delete(layout.change(record.directory()));
@@ -156,7 +157,7 @@ final class LiveChanges {
     progress.published(change.effect());
     for (var step : change.dropped().reversed()) {
       progress.beforeUndo(step);
-      runner.undo(change.next(), step);
+      runner.undo(change.next(), step, change.next().steps());
       progress.afterUndo(step);
     }
     Durable.delete(layout.change(directory));
@@ -165,7 +166,7 @@ final class LiveChanges {
 
   private static Journal.State allDone(Plan plan) {
     var steps = new TreeSet<>(IntStream.range(0, plan.steps().size()).boxed().toList());
-    return new Journal.State(null, true, true, steps, null, Map.of());
+    return new Journal.State(null, true, true, steps, OptionalInt.empty(), Map.of());
   }
 
   private void write(VmRecord record, DiskChange change) throws IOException {

@@ -1,6 +1,6 @@
 package dev.platter.node;
 
-import dev.platter.model.PlatterException;
+import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.Plan;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
@@ -58,16 +58,35 @@ final class Revival implements Runnable {
     var found = false;
     try {
       for (var record : VmRecord.list(layout, _ -> {})) {
-        var state = record.state(layout);
-        if (state.isPresent() && state.get().up() && concerns(record.plan())) {
-          found = true;
-          revive(record.plan());
-        }
+        found |= concerns(record.plan()) && look(record);
       }
-    } catch (IOException | PlatterException e) {
+    } catch (IOException | RuntimeException e) {
       log.accept("cannot see whether a VM waits for its storage: " + e.getMessage());
     }
     return found;
+  }
+
+  /** A VM that somebody works on is passed over: a pause may be part of that work. */
+  private boolean look(VmRecord record) throws IOException {
+    var key = record.plan().key();
+    var mutex = FileMutex.tryTake(layout.vmLock(key));
+    if (mutex.isEmpty()) {
+      return true;
+    }
+    try (var _ = mutex.get()) {
+      var state = record.state(layout);
+      if (state.isEmpty() || !state.get().up()) {
+        return false;
+      }
+      revive(record.plan());
+    } catch (IOException | RuntimeException e) {
+      // One VM that cannot be helped does not stand in the way of the others.
+      if (waiting.add(key)) {
+        log.accept(
+            "cannot see whether the VM " + key + " waits for its storage: " + e.getMessage());
+      }
+    }
+    return true;
   }
 
   private void revive(Plan plan) {

@@ -13,6 +13,7 @@ import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
 import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.Seed;
+import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import java.io.IOException;
@@ -23,6 +24,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -84,7 +86,10 @@ final class StepRunner {
     }
   }
 
-  void undo(Plan plan, Step step) throws IOException {
+  /**
+   * @param others the steps whose effect stays for now: it may be the same as this one's
+   */
+  void undo(Plan plan, Step step, Collection<Step> others) throws IOException {
     switch (step) {
       case Step.MakeVolume volume -> volumes.unmake(plan, volume);
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
@@ -94,20 +99,34 @@ final class StepRunner {
           Step.CheckDevice _,
           Step.CheckDiskImg _ -> {}
       case Step.MakeDiskImg img -> DiskImg.unmake(img);
-      case Step.TakeLease lease -> leases.release(plan.key(), lease.source(), lease.access());
+      case Step.TakeLease lease -> release(plan, lease.source(), lease.access(), others);
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
       case Step.CreateSnapshot snapshot -> Durable.delete(Path.of(snapshot.path()));
       case Step.CloneDisk clone -> {
         Durable.delete(Path.of(clone.path()));
         if (clone.lease() != null) {
-          leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
+          release(plan, clone.lease(), Access.READ_SHARED, others);
         }
       }
       case Step.CreateBlank blank -> Durable.delete(Path.of(blank.path()));
       case Step.WriteSeed write -> Durable.delete(Path.of(write.path()));
       case Step.StartDomain domain -> hypervisor(plan).destroy(domain.uuid());
     }
+  }
+
+  /** Several disks of a VM may have the same source, and whether this one had it is not known. */
+  private void release(Plan plan, SourceName source, Access access, Collection<Step> others)
+      throws IOException {
+    var uses =
+        others.stream()
+            .filter(
+                step ->
+                    step instanceof Step.TakeLease other
+                        && other.source().equals(source)
+                        && other.access() == access)
+            .count();
+    leases.releaseAllBut(uses, plan.key(), source, access);
   }
 
   /** Fails if what the step would make exists: it would not be ours. */

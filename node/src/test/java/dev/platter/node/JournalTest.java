@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -33,6 +34,23 @@ class JournalTest {
   }
 
   @Test
+  void aStepThatMayBeHalfDoneStaysInDoubtUntilItIsUndone() throws IOException {
+    try (var journal = Journal.create(file())) {
+      assertThat(Journal.read(file()).inDoubt()).isEmpty();
+      journal.begin(Journal.Goal.UP);
+      journal.done(0);
+      journal.done(2);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
+      journal.begin(Journal.Goal.DOWN);
+      journal.undone(2);
+      journal.begin(Journal.Goal.REMOVE);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
+      journal.undone(1);
+      assertThat(Journal.read(file()).inDoubt()).isEmpty();
+    }
+  }
+
+  @Test
   void whatIsReservedCountsUntilTheStepIsDoneOrAllIsUndone() throws IOException {
     try (var journal = Journal.create(file())) {
       journal.begin(Journal.Goal.UP);
@@ -51,16 +69,16 @@ class JournalTest {
     try (var journal = Journal.create(file())) {
       journal.begin(Journal.Goal.UP);
       journal.done(0);
-      assertThat(Journal.read(file()).halfDone()).isEqualTo(1);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
       journal.begin(Journal.Goal.REMOVE);
-      assertThat(Journal.read(file()).halfDone()).isEqualTo(1);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
       journal.begin(Journal.Goal.REMOVE);
-      assertThat(Journal.read(file()).halfDone()).isEqualTo(1);
+      assertThat(Journal.read(file()).inDoubt()).hasValue(1);
       journal.undone(1);
-      assertThat(Journal.read(file()).halfDone()).isNull();
+      assertThat(Journal.read(file()).inDoubt()).isEmpty();
       journal.undone(0);
     }
-    assertThat(Journal.read(file()).halfDone()).isNull();
+    assertThat(Journal.read(file()).inDoubt()).isEmpty();
   }
 
   @Test
@@ -101,7 +119,9 @@ class JournalTest {
     }
     assertThat(file().toFile().length()).isEqualTo(16 << 10);
     var state = Journal.read(file());
-    assertThat(state).isEqualTo(new Journal.State(null, true, true, state.done(), null, Map.of()));
+    assertThat(state)
+        .isEqualTo(
+            new Journal.State(null, true, true, state.done(), OptionalInt.empty(), Map.of()));
     assertThat(state.done()).containsExactly(0, 1);
   }
 }

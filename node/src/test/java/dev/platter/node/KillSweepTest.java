@@ -2,23 +2,15 @@ package dev.platter.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.platter.dialect.Manifests;
 import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;
 import dev.platter.lab.Shell;
-import dev.platter.model.Vm;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
-import dev.platter.plan.Claims;
-import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
-import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
-import java.util.Optional;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -35,14 +27,10 @@ import org.junit.jupiter.api.io.TempDir;
  * without a trace; what was there before Platter is untouched.
  */
 class KillSweepTest {
-  private static final VmKey KEY = new VmKey("default", "sweep");
-  private static final String FOREIGN_SECRET = "7a0e8e7e-1111-4222-8333-944455566677";
-
   @RegisterExtension static final PrivateLibvirtExtension LIBVIRT = new PrivateLibvirtExtension();
 
   @TempDir static Path work;
-  private static Path foreignFile = Path.of("/");
-  private static String foreignDomain = "";
+  private static Sweep sweep;
 
   @BeforeAll
   static void makeSourcesAndForeigners() throws IOException {
@@ -52,202 +40,141 @@ class KillSweepTest {
     Shell.run("qemu-io", "-f", "raw", "-c", "write -P 34 0 1M", work.resolve("data.raw"));
     new OciLayoutWriter(work.resolve("layout"))
         .add("t", Platform.LINUX_AMD64, "image.qcow2", work.resolve("image.qcow2"));
-    Files.createDirectory(work.resolve("volume"));
-    foreignFile = Files.createDirectories(layout().pool("default")).resolve("somebody-elses.qcow2");
-    Files.writeString(foreignFile, "not ours");
-    var secret = work.resolve("secret.xml");
-    Files.writeString(
-        secret,
-        "<secret ephemeral='yes' private='yes'><uuid>"
-            + FOREIGN_SECRET
-            + "</uuid><usage type='ceph'><name>foreign</name></usage></secret>");
-    virsh("secret-define", secret);
+    sweep = new Sweep(work, LIBVIRT, manifest(work));
+    sweep.makeForeigners();
   }
 
-  /** The extension ends all domains after each test. */
   @BeforeEach
   void startForeignDomain() throws IOException {
-    var domain = work.resolve("foreign.xml");
-    Files.writeString(
-        domain,
-        "<domain type='qemu'><name>foreign</name><memory unit='MiB'>16</memory><os><type>hvm</type></os></domain>");
-    virsh("create", domain, "--paused");
-    foreignDomain = virsh("domuuid", "foreign").strip();
+    sweep.startForeignDomain();
   }
 
   @AfterAll
   static void removeForeignSecret() {
-    virsh("secret-undefine", FOREIGN_SECRET);
+    sweep.removeForeignSecret();
   }
 
-  private static String virsh(Object... arguments) {
-    return Shell.run(
-        Stream.concat(Stream.of("virsh", "-c", LIBVIRT.uri()), Stream.of(arguments)).toArray());
-  }
-
-  private static StateLayout layout() {
-    return new StateLayout(work.resolve("state"), work.resolve("run"));
-  }
-
-  static Vm vm(Path work) {
-    var objects =
-        Manifests.objects(
-            "sweep.yaml",
-            """
-            kind: VM
-            metadata: {name: sweep}
-            spec:
-              cloudInit: {userData: {hostname: sweep}}
-              domain:
-                memory: {guest: 32Mi}
-                devices:
-                  disks:
-                  - {name: root, source: {image: "oci:%1$s/layout:t"}, size: 16Mi, keep: true}
-                  - {name: cow, source: {file: %1$s/data.raw}, copy: {mode: copy-on-write}}
-                  - {name: clone, source: {image: "oci:%1$s/layout:t"}, copy: {mode: clone}, keep: true}
-                  - {name: blank, source: {blank: {}}, size: 1Mi}
-                  - {name: claimed, source: {pvc: c}}
-            ---
-            kind: PersistentVolumeClaim
-            metadata: {name: c}
-            spec: {volumeName: v, resources: {requests: {storage: 4Mi}}}
-            ---
-            kind: PersistentVolume
-            metadata: {name: v}
-            spec: {local: {path: %1$s/volume}}
-            """
-                .formatted(work));
-    return Claims.resolve(objects.vms().getFirst(), objects.volumes(), objects.secrets());
-  }
-
-  private static Node node() {
-    return LocalNode.open(
-        new NodeConfig(layout(), Optional.of(LIBVIRT.uri()), Optional.empty()), Progress.NONE);
-  }
-
-  private static List<Step> steps() throws IOException {
-    try (var node = node()) {
-      return node.plan(vm(work)).plan().steps();
-    }
+  static String manifest(Path work) {
+    return """
+    kind: VM
+    metadata: {name: sweep}
+    spec:
+      cloudInit: {userData: {hostname: sweep}}
+      domain:
+        memory: {guest: 32Mi}
+        devices:
+          disks:
+          - {name: root, source: {image: "oci:%1$s/layout:t"}, size: 16Mi, keep: true}
+          - {name: cow, source: {file: %1$s/data.raw}, copy: {mode: copy-on-write}}
+          - {name: clone, source: {image: "oci:%1$s/layout:t"}, copy: {mode: clone}, keep: true}
+          - {name: blank, source: {blank: {}}, size: 1Mi}
+    """
+        .formatted(work);
   }
 
   @Test
   void thePlanIsLongEnoughToMeanSomething() throws IOException {
-    assertThat(steps()).hasSizeGreaterThanOrEqualTo(8);
+    assertThat(sweep.steps()).hasSizeGreaterThanOrEqualTo(8);
   }
 
   @TestFactory
   Stream<DynamicTest> killedWhileAVmIsMade() throws IOException {
-    return moments("before", "after")
+    return sweep
+        .moments("before", "after")
         .map(moment -> DynamicTest.dynamicTest(moment, () -> whileMade(moment)));
   }
 
   @TestFactory
   Stream<DynamicTest> killedWhileAVmIsStopped() throws IOException {
-    return moments(Step.Life.RUN, "beforeUndo", "afterUndo")
+    return sweep
+        .moments(Step.Life.RUN, "beforeUndo", "afterUndo")
         .map(moment -> DynamicTest.dynamicTest(moment, () -> whileStopped(moment)));
   }
 
   @TestFactory
   Stream<DynamicTest> killedWhileAVmIsRemoved() throws IOException {
-    return moments("beforeUndo", "afterUndo")
+    return sweep
+        .moments("beforeUndo", "afterUndo")
         .map(moment -> DynamicTest.dynamicTest(moment, () -> whileRemoved(moment)));
   }
 
   /** The VM has been up before, so its kept disks stay whatever happens. */
   @TestFactory
   Stream<DynamicTest> killedWhileAStoppedVmIsStarted() throws IOException {
-    return moments(Step.Life.RUN, "before", "after")
+    return sweep
+        .moments(Step.Life.RUN, "before", "after")
         .map(moment -> DynamicTest.dynamicTest(moment, () -> whileStartedAgain(moment)));
   }
 
   private static void whileStartedAgain(String moment) throws Exception {
-    try (var node = node()) {
-      node.run(vm(work));
-      node.stop(KEY, Duration.ZERO);
-      assertThat(KilledProcess.run("start", moment, work, LIBVIRT.uri())).isTrue();
+    try (var node = sweep.node()) {
+      sweep.run(node);
+      node.stop(Sweep.KEY, Duration.ZERO);
+      assertThat(sweep.kill("start", moment)).isTrue();
       node.tidy();
-      assertSameBytes(disk("root", "qcow2"), "qcow2");
-      if (node.status(KEY).phase() == VmStatus.Phase.STOPPED) {
-        assertThat(Files.exists(disk("cow", "qcow2"))).isFalse();
-        assertThat(leases()).isEmpty();
-        node.start(KEY);
+      assertSameBytes(sweep.disk("root", "qcow2"), "qcow2");
+      if (node.status(Sweep.KEY).phase() == VmStatus.Phase.STOPPED) {
+        assertThat(Files.exists(sweep.disk("cow", "qcow2"))).isFalse();
+        assertThat(sweep.leases()).isEmpty();
+        node.start(Sweep.KEY);
       }
       assertRunsWithTheRightBytes(node);
-      node.remove(KEY, true);
-      assertNothingIsLeft();
+      node.remove(Sweep.KEY, true);
+      sweep.assertNothingIsLeft();
     }
-    assertForeignersAreUntouched();
-  }
-
-  private static Stream<String> moments(String... phases) throws IOException {
-    return Stream.concat(moments(Step.Life.RUN, phases), moments(Step.Life.VM, phases));
-  }
-
-  private static Stream<String> moments(Step.Life life, String... phases) throws IOException {
-    var steps = steps();
-    return Stream.of(phases)
-        .flatMap(
-            phase ->
-                IntStream.range(0, steps.size())
-                    .filter(i -> steps.get(i).life() == life)
-                    .mapToObj(i -> phase + ":" + i));
+    sweep.assertForeignersAreUntouched();
   }
 
   private static void whileMade(String moment) throws Exception {
-    var died = KilledProcess.run("run", moment, work, LIBVIRT.uri());
-    try (var node = node()) {
+    var died = sweep.kill("run", moment);
+    try (var node = sweep.node()) {
       node.tidy();
       if (node.list().isEmpty()) {
-        assertNothingIsLeft();
+        sweep.assertNothingIsLeft();
       } else {
         assertRunsWithTheRightBytes(node);
-        node.remove(KEY, true);
-        assertNothingIsLeft();
+        node.remove(Sweep.KEY, true);
+        sweep.assertNothingIsLeft();
       }
       assertThat(died).as("the process died at " + moment).isTrue();
     }
-    assertForeignersAreUntouched();
+    sweep.assertForeignersAreUntouched();
   }
 
   private static void whileStopped(String moment) throws Exception {
-    try (var node = node()) {
-      node.run(vm(work));
-      KilledProcess.run("stop", moment, work, LIBVIRT.uri());
+    try (var node = sweep.node()) {
+      sweep.run(node);
+      sweep.kill("stop", moment);
       node.tidy();
       var stopped = node.list().getFirst();
       assertThat(stopped.phase()).isIn(VmStatus.Phase.STOPPED, VmStatus.Phase.RUNNING);
       if (stopped.phase() == VmStatus.Phase.STOPPED) {
-        assertThat(Files.exists(disk("cow", "qcow2"))).isFalse();
-        assertThat(leases()).isEmpty();
-        assertSameBytes(disk("root", "qcow2"), "qcow2");
-        node.start(KEY);
+        assertThat(Files.exists(sweep.disk("cow", "qcow2"))).isFalse();
+        assertThat(sweep.leases()).isEmpty();
+        assertSameBytes(sweep.disk("root", "qcow2"), "qcow2");
+        node.start(Sweep.KEY);
       }
       assertRunsWithTheRightBytes(node);
-      node.remove(KEY, true);
-      assertNothingIsLeft();
+      node.remove(Sweep.KEY, true);
+      sweep.assertNothingIsLeft();
     }
-    assertForeignersAreUntouched();
+    sweep.assertForeignersAreUntouched();
   }
 
   private static void whileRemoved(String moment) throws Exception {
-    try (var node = node()) {
-      node.run(vm(work));
-      KilledProcess.run("rm", moment, work, LIBVIRT.uri());
+    try (var node = sweep.node()) {
+      sweep.run(node);
+      sweep.kill("rm", moment);
       node.tidy();
       if (!node.list().isEmpty()) {
         // Killed before the removal was recorded: nothing has happened yet.
         assertThat(moment).startsWith("beforeUndo");
         assertRunsWithTheRightBytes(node);
-        node.remove(KEY, true);
+        node.remove(Sweep.KEY, true);
       }
-      assertNothingIsLeft();
+      sweep.assertNothingIsLeft();
     }
-    assertForeignersAreUntouched();
-  }
-
-  private static Path disk(String name, String suffix) {
-    return layout().disk("default", vm(work).uuid(), name, suffix);
+    sweep.assertForeignersAreUntouched();
   }
 
   private static void assertRunsWithTheRightBytes(Node node) throws IOException {
@@ -255,8 +182,8 @@ class KillSweepTest {
         .singleElement()
         .extracting(VmStatus::phase)
         .isEqualTo(VmStatus.Phase.RUNNING);
-    assertThat(virsh("domstate", vm(work).uuid())).contains("running");
-    assertSameBytes(disk("root", "qcow2"), "qcow2");
+    assertThat(sweep.qemu().state()).isEqualTo("running");
+    assertSameBytes(sweep.disk("root", "qcow2"), "qcow2");
     Shell.run(
         "qemu-img",
         "compare",
@@ -266,19 +193,9 @@ class KillSweepTest {
         "-F",
         "qcow2",
         work.resolve("data.raw"),
-        disk("cow", "qcow2"));
-    Shell.run(
-        "qemu-img",
-        "compare",
-        "-U",
-        "-f",
-        "qcow2",
-        "-F",
-        "raw",
-        work.resolve("image.qcow2"),
-        disk("clone", "raw"));
-    assertThat(disk("blank", "raw")).hasSize(1 << 20);
-    assertThat(work.resolve("volume/disk.img")).hasSize(3 << 20);
+        sweep.disk("cow", "qcow2"));
+    assertSameBytes(sweep.disk("clone", "raw"), "raw");
+    assertThat(sweep.disk("blank", "raw")).hasSize(1 << 20);
   }
 
   private static void assertSameBytes(Path disk, String format) {
@@ -292,38 +209,5 @@ class KillSweepTest {
         format,
         work.resolve("image.qcow2"),
         disk);
-  }
-
-  private static List<String> leases() throws IOException {
-    return names(layout().leases()).stream().filter(name -> name.endsWith(".json")).toList();
-  }
-
-  private static List<String> names(Path directory) throws IOException {
-    if (!Files.exists(directory)) {
-      return List.of();
-    }
-    try (var files = Files.list(directory)) {
-      return files.map(file -> file.getFileName().toString()).sorted().toList();
-    }
-  }
-
-  private static void assertNothingIsLeft() throws IOException {
-    assertThat(names(layout().vms())).isEmpty();
-    assertThat(names(layout().pool("default"))).containsExactly("somebody-elses.qcow2");
-    assertThat(leases()).isEmpty();
-    assertThat(names(layout().runVms())).isEmpty();
-    assertThat(names(layout().spool())).isEmpty();
-    // What is in a claim is the claim's, but nothing unfinished stays there.
-    assertThat(names(work.resolve("volume"))).isSubsetOf("disk.img");
-    Files.deleteIfExists(work.resolve("volume/disk.img"));
-    assertThat(virsh("list", "--all", "--uuid").strip()).isEqualTo(foreignDomain);
-    assertThat(virsh("secret-list").lines().filter(line -> line.contains("-")).count())
-        .isEqualTo(2);
-  }
-
-  private static void assertForeignersAreUntouched() throws IOException {
-    assertThat(virsh("domstate", "foreign")).contains("paused");
-    assertThat(virsh("secret-list")).contains(FOREIGN_SECRET);
-    assertThat(Files.readString(foreignFile)).isEqualTo("not ours");
   }
 }

@@ -1,15 +1,12 @@
 package dev.platter.node;
 
 import dev.platter.plan.LiveEffect;
-import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
-import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /** A process of its own that does one command and is killed by SIGKILL at a given moment of it. */
@@ -56,23 +53,19 @@ final class KilledProcess {
 
   public static void main(String[] args) throws Exception {
     var work = Path.of(args[2]);
-    var config =
-        new NodeConfig(
-            new StateLayout(work.resolve("state"), work.resolve("run")),
-            Optional.of(args[3]),
-            Optional.empty());
-    var vm = KillSweepTest.vm(work);
-    var vmKey = new VmKey("default", "sweep");
+    var config = Sweep.config(work, args[3]);
+    var objects = Sweep.objects(work);
+    var vm = objects.vms().getFirst();
     try (var planning = LocalNode.open(config, Progress.NONE)) {
-      var steps = planning.plan(vm).plan().steps();
+      var steps = planning.plan(vm, objects).plan().steps();
       try (var node = LocalNode.open(config, new Killer(args[1], steps))) {
         switch (args[0]) {
-          case "run" -> node.run(vm);
-          case "stop" -> node.stop(vmKey, Duration.ZERO);
-          case "start" -> node.start(vmKey);
-          case "grow", "snapshot", "rmsnapshot", "attach", "detach" ->
-              LiveSweepTest.command(args[0], node);
-          default -> node.remove(vmKey, true);
+          case "run" -> node.run(vm, objects);
+          case "stop" -> node.stop(Sweep.KEY, Duration.ZERO);
+          case "start" -> node.start(Sweep.KEY, objects.secrets());
+          case "rm" -> node.remove(Sweep.KEY, true);
+          case "tidy" -> node.tidy();
+          default -> LiveSweepTest.command(args[0], node);
         }
       }
     }
@@ -146,6 +139,11 @@ final class KilledProcess {
     @Override
     public void published(LiveEffect effect) {
       at("published");
+    }
+
+    @Override
+    public void bytes(String what, long done, long total) {
+      at("bytes");
     }
   }
 }

@@ -83,7 +83,9 @@ class LeasesTest {
     "127.0.0.1:3260,127.1:3260,false",
     "[::1]:6789 192.0.2.1:6789,192.0.2.2:6789 [0:0::1]:6789,false",
     "127.0.0.1:3260,127.0.0.1:3261,true",
-    "192.0.2.1:3260,192.0.2.2:3260,true",
+    "192.0.2.1:3260,192.0.2.2:3260,false",
+    "192.0.2.1:6789,192.0.2.1:3300,false",
+    "no-such-host.invalid:3260,192.0.2.1:3260,false",
     "no-such-host.invalid:3260,no-such-host.invalid:3260,false",
   })
   void aNetworkDiskIsKnownByItsNameAndByWhereItsServersAre(
@@ -124,6 +126,26 @@ class LeasesTest {
     leases().release(A, source, Access.WRITE_EXCLUSIVE);
     assertThat(leases().list()).isEmpty();
     leases().release(A, source, Access.WRITE_EXCLUSIVE);
+  }
+
+  @Test
+  void usesAreGivenBackOneByOneOrDownToAKnownNumber() throws IOException {
+    for (var i = 0; i < 3; i++) {
+      leases().take(A, source, Access.READ_SHARED);
+    }
+    leases().take(B, source, Access.READ_SHARED);
+    leases().release(A, source, Access.READ_SHARED);
+    assertThat(holders()).containsExactly(A, A, B);
+    leases().releaseAllBut(1, A, source, Access.READ_SHARED);
+    leases().releaseAllBut(1, A, source, Access.READ_SHARED);
+    assertThat(holders()).containsExactly(A, B);
+    leases().releaseAllBut(0, A, source, Access.READ_SHARED);
+    leases().release(A, source, Access.READ_SHARED);
+    assertThat(holders()).containsExactly(B);
+  }
+
+  private List<VmKey> holders() throws IOException {
+    return leases().list().getFirst().holders().stream().map(Leases.Holder::vm).toList();
   }
 
   @Test

@@ -11,7 +11,6 @@ import dev.platter.model.ByteSize;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.Plan;
 import dev.platter.plan.PlannedDisk;
-import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -19,7 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
@@ -34,12 +32,13 @@ import org.junit.jupiter.api.io.TempDir;
  * QEMU, the plan, the stored domain, the journal, the files and the leases say the same.
  */
 class LiveSweepTest {
-  private static final VmKey KEY = new VmKey("default", "sweep");
+  private static final VmKey KEY = Sweep.KEY;
   private static final String SNAPSHOT = "s1";
 
   @RegisterExtension static final PrivateLibvirtExtension LIBVIRT = new PrivateLibvirtExtension();
 
   @TempDir static Path work;
+  private static Sweep sweep;
 
   /** What the process that is killed does. */
   static void command(String command, Node node) throws IOException {
@@ -76,19 +75,11 @@ class LiveSweepTest {
     Shell.run("qemu-img", "create", "-q", "-f", "raw", work.resolve("more.raw"), "4M");
     new OciLayoutWriter(work.resolve("layout"))
         .add("t", Platform.LINUX_AMD64, "image.qcow2", work.resolve("image.qcow2"));
+    sweep = new Sweep(work, LIBVIRT, KillSweepTest.manifest(work));
   }
 
-  private static StateLayout layout() {
-    return new StateLayout(work.resolve("state"), work.resolve("run"));
-  }
-
-  private static Node node() {
-    return LocalNode.open(
-        new NodeConfig(layout(), Optional.of(LIBVIRT.uri()), Optional.empty()), Progress.NONE);
-  }
-
-  private static RunningQemu qemu() {
-    return new RunningQemu(LIBVIRT.uri(), KillSweepTest.vm(work).uuid());
+  private static RunningQemu qemu() throws IOException {
+    return sweep.qemu();
   }
 
   private static Stream<DynamicTest> sweep(String moments, Body body) {
@@ -101,12 +92,12 @@ class LiveSweepTest {
   }
 
   private static void run(String moment, Body body) throws Exception {
-    try (var node = node()) {
+    try (var node = sweep.node()) {
       if (!node.list().isEmpty() && node.status(KEY).phase() != VmStatus.Phase.RUNNING) {
         node.remove(KEY, true);
       }
       if (node.list().isEmpty()) {
-        node.run(KillSweepTest.vm(work));
+        sweep.run(node);
         qemu().write(17, "1M");
       }
       body.run(node, moment);
@@ -115,9 +106,7 @@ class LiveSweepTest {
   }
 
   private static void kill(Node node, String command, String moment) throws Exception {
-    assertThat(KilledProcess.run(command, moment, work, LIBVIRT.uri()))
-        .as("the process died at " + moment)
-        .isTrue();
+    assertThat(sweep.kill(command, moment)).as("the process died at " + moment).isTrue();
     node.tidy();
     assertThat(qemu().state()).isEqualTo("running");
     assertAllAgree(node);
@@ -172,7 +161,7 @@ class LiveSweepTest {
   }
 
   private static Step step(String disk) throws IOException {
-    try (var node = node()) {
+    try (var node = sweep.node()) {
       return node.status(KEY).plan().steps().stream()
           .filter(step -> step instanceof Step.CreateOverlay made && made.path().contains(disk))
           .findFirst()
@@ -186,13 +175,13 @@ class LiveSweepTest {
     return sweep(
         "effect decided",
         (node, moment) -> {
-          assertThat(KilledProcess.run("snapshot", moment, work, LIBVIRT.uri())).isTrue();
+          assertThat(sweep.kill("snapshot", moment)).isTrue();
           endAndStartAgain(node);
           if (node.disks(KEY).list().getFirst().snapshots().isEmpty()) {
             node.disks(KEY).snapshot("root", SNAPSHOT);
           }
           qemu().write(51, "3M");
-          assertThat(KilledProcess.run("rmsnapshot", moment, work, LIBVIRT.uri())).isTrue();
+          assertThat(sweep.kill("rmsnapshot", moment)).isTrue();
           endAndStartAgain(node);
           qemu().check(17, "1M");
           qemu().check(51, "3M");
@@ -241,10 +230,10 @@ class LiveSweepTest {
       return;
     }
     var plan = node.status(KEY).plan();
-    var directory = layout().vm(KEY);
-    assertThat(layout().change(directory)).doesNotExist();
-    assertThat(Journal.read(layout().journal(directory)).done()).hasSize(plan.steps().size());
-    var stored = Files.readString(layout().domainXml(directory));
+    var directory = sweep.layout().vm(KEY);
+    assertThat(sweep.layout().change(directory)).doesNotExist();
+    assertThat(Journal.read(sweep.layout().journal(directory)).done()).hasSize(plan.steps().size());
+    var stored = Files.readString(sweep.layout().domainXml(directory));
     var running = qemu().virsh("dumpxml", qemu().uuid());
     for (var disk : plan.disks()) {
       var chain = disk.chain().stream().map(PlannedDisk.Link::file).toList();
@@ -268,8 +257,8 @@ class LiveSweepTest {
         default -> {}
       }
     }
-    assertThat(names(layout().pool("default"))).isEqualTo(files);
-    assertThat(names(layout().leases())).hasSize(leases);
+    assertThat(names(sweep.layout().pool("default"))).isEqualTo(files);
+    assertThat(names(sweep.layout().leases())).hasSize(leases);
   }
 
   private static TreeSet<String> names(Path directory) throws IOException {

@@ -127,16 +127,15 @@ class PoolsTest {
     guest.node().close();
     assertThat(volumes("platter-fast"))
         .containsExactlyInAnyOrder(overlay, "on-a-dead-server.qcow2");
-    assertThat(volumes("platter-slow")).containsExactly(slow);
-    assertThat(volumes("platter-default"))
-        .containsExactly(StateLayout.diskFile(plan.uuid(), "d", "raw"));
+    assertThat(volumes("platter-slow")).as("libvirt does not look at raw disks").isEmpty();
+    assertThat(volumes("platter-default")).isEmpty();
     assertThat(virsh("vol-dumpxml", overlay, "platter-fast")).contains(master.toString());
 
     open();
     guest.node().stop(A, Duration.ZERO);
     guest.node().close();
     assertThat(volumes("platter-fast")).as("an overlay ends with the run").hasSize(1);
-    assertThat(volumes("platter-slow")).as("a kept disk stays").containsExactly(slow);
+    assertThat(names(rust)).as("a kept disk stays").containsExactly(slow);
 
     open();
     guest.node().remove(A, false);
@@ -190,14 +189,10 @@ class PoolsTest {
     configure(elsewhere);
     open();
     assertThat(guest.run(vm("a", blank("d", "fast"))).phase()).isEqualTo(VmStatus.Phase.RUNNING);
-    var other = guest.run(vm("b", blank("d", "fast"))).plan();
+    guest.run(vm("b", blank("d", "fast")));
     assertThat(names(ssd)).hasSize(1);
     assertThat(names(elsewhere)).hasSize(1);
     assertThat(virsh("pool-dumpxml", "platter-fast")).contains("<path>" + elsewhere + "</path>");
-    guest.node().close();
-    assertThat(volumes("platter-fast"))
-        .containsExactly(StateLayout.diskFile(other.uuid(), "d", "raw"));
-    open();
     guest.node().remove(A, true);
     assertThat(names(ssd)).isEmpty();
   }

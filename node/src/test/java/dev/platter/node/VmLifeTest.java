@@ -93,6 +93,21 @@ class VmLifeTest {
   }
 
   @Test
+  void disksOfOneVmMayHaveTheSameSourceAndEachItsOwnLease() throws IOException {
+    var master = file("master.raw");
+    var source = "source: {file: " + master + "}, copy: {mode: ";
+    guest.run(
+        vm("a", "{%1$scopy-on-write}, keep: true}, {%1$scopy-on-write}}, {%1$sclone}}")
+            .replace("%1$s", source));
+    guest.node().stop(A, Duration.ZERO);
+    assertThatThrownBy(() -> guest.run(vm("b", "{source: {file: " + master + "}}")))
+        .as("the kept overlay still lies on it")
+        .hasMessageContaining("in use by the VM default/a");
+    guest.node().remove(A, false);
+    guest.run(vm("b", "{source: {file: " + master + "}}"));
+  }
+
+  @Test
   void aCloneNeedsItsSourceOnlyOnce() throws IOException {
     var template = file("template.raw");
     guest.run(vm("a", "{source: {file: " + template + "}, copy: {mode: clone}, keep: true}"));

@@ -38,6 +38,7 @@ public final class ContainerRuntime {
 
   private static final String VM_LABEL = "dev.platter.vm";
   private static final String DISK_LABEL = "dev.platter.disk";
+  private static final String DIRECTORY_LABEL = "dev.platter.directory";
   private static final Duration LIMIT = Duration.ofMinutes(1);
   private static final Duration PULL_LIMIT = Duration.ofMinutes(10);
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -104,6 +105,7 @@ public final class ContainerRuntime {
     var words = new ArrayList<>(List.of("containers", "create", "--net-host", "--seccomp"));
     words.addAll(List.of("--label", VM_LABEL + "=" + name.vm()));
     words.addAll(List.of("--label", DISK_LABEL + "=" + name.disk()));
+    words.addAll(List.of("--label", DIRECTORY_LABEL + "=" + files.directory()));
     words.addAll(List.of("--env-file", files.environment().toString()));
     if (container.scheme() == VolumeContainer.Scheme.HTTPS) {
       words.add("--mount");
@@ -192,7 +194,9 @@ public final class ContainerRuntime {
       throw failed(words, info);
     }
     var labels = JSON.readTree(info.output()).path("Labels");
-    if (!labels.path(VM_LABEL).asText().equals(name.vm().toString())) {
+    // A VM of the same name in another state directory has the same UUID.
+    if (!labels.path(VM_LABEL).asText().equals(name.vm().toString())
+        || !labels.path(DIRECTORY_LABEL).asText().equals(files.directory().toString())) {
       return State.FOREIGN;
     }
     return taskStatus(name.word()).filter("RUNNING"::equals).isPresent()

@@ -1,6 +1,5 @@
 package dev.platter.node.image;
 
-import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.node.durable.Durable;
@@ -34,9 +33,10 @@ final class ImageRecords {
    */
   Optional<ImageRecord> find(String digest) throws IOException {
     try {
-      return Optional.of(
-          JSON.readValue(Files.readAllBytes(layout.imageRecord(digest)), ImageRecord.class));
-    } catch (NoSuchFileException | JacksonException e) {
+      var bytes = Files.readAllBytes(layout.imageRecord(digest));
+      var cutShort = bytes.length == 0 || bytes[bytes.length - 1] != '}';
+      return cutShort ? Optional.empty() : Optional.of(JSON.readValue(bytes, ImageRecord.class));
+    } catch (NoSuchFileException e) {
       return Optional.empty();
     }
   }

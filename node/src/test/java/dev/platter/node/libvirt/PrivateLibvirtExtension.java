@@ -44,7 +44,8 @@ public final class PrivateLibvirtExtension
     return libvirt;
   }
 
-  Path directory() {
+  /** All of it: configuration, logs, sockets. */
+  public Path directory() {
     return directory;
   }
 
