@@ -7,6 +7,8 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
+import dev.platter.node.network.NbdDisk;
+import dev.platter.node.network.OpenDisk;
 import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.SecretValue;
 import dev.platter.node.network.Target;
@@ -14,12 +16,15 @@ import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.QemuDriver;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** Reads them with QEMU's own drivers, as the guest will. */
+/** Reads them with QEMU's own drivers, as the guest will; an NBD server is asked directly. */
 final class QemuReader implements NetworkReader {
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -47,10 +52,12 @@ final class QemuReader implements NetworkReader {
     }
   }
 
-  private RemoteDisk open(NetworkDisk disk, SecretData secrets) throws IOException {
-    var target = target(disk, secrets);
+  private OpenDisk open(NetworkDisk disk, SecretData secrets) throws IOException {
     try {
-      return RemoteDisk.open(target, layout.run());
+      if (disk.protocol().equals("nbd") && !disk.tls()) {
+        return NbdDisk.open(address(disk), disk.name());
+      }
+      return RemoteDisk.open(target(disk, secrets), layout.run());
     } catch (ClosedByInterruptException e) {
       throw Cancellation.cancelled();
     } catch (IOException e) {
@@ -60,6 +67,14 @@ final class QemuReader implements NetworkReader {
           "Check that the server runs, that the disk has this name there, and the user and secret.",
           e);
     }
+  }
+
+  private static SocketAddress address(NetworkDisk disk) {
+    if (disk.socket() != null) {
+      return UnixDomainSocketAddress.of(disk.socket());
+    }
+    var host = disk.hosts().getFirst();
+    return new InetSocketAddress(host.host(), host.port());
   }
 
   private Target target(NetworkDisk disk, SecretData secrets) throws IOException {

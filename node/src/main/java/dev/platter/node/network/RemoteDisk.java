@@ -1,6 +1,5 @@
 package dev.platter.node.network;
 
-import dev.platter.block.nbd.DiskCopy;
 import dev.platter.block.nbd.NbdClient;
 import java.io.IOException;
 import java.net.ConnectException;
@@ -22,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * directory, with a socket that nobody serves, is left when we are killed; the next disk that is
  * opened next to it removes that.
  */
-public final class RemoteDisk implements DiskCopy.Source, AutoCloseable {
+public final class RemoteDisk implements OpenDisk {
   public static final Duration START_LIMIT = Duration.ofSeconds(30);
 
   private static final int MOST_CLIENTS = 8;
@@ -133,6 +132,7 @@ public final class RemoteDisk implements DiskCopy.Source, AutoCloseable {
     return NbdClient.connect(address, "", limit, PATIENCE);
   }
 
+  @Override
   public long size() {
     return held.size();
   }
