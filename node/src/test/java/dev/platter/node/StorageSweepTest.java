@@ -2,10 +2,9 @@ package dev.platter.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.platter.lab.IscsiTarget;
 import dev.platter.lab.LoopDevice;
-import dev.platter.lab.NbdExport;
 import dev.platter.lab.Shell;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.Step;
@@ -16,10 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.HashSet;
-import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -42,92 +38,15 @@ class StorageSweepTest {
   @RegisterExtension static final PrivateLibvirtExtension LIBVIRT = new PrivateLibvirtExtension();
 
   @TempDir static Path work;
-  private static final Deque<AutoCloseable> SERVERS = new ArrayDeque<>();
+  private static SweepStorage storage;
   private static Sweep sweep;
-  private static Path content;
 
   @BeforeAll
   static void serve() throws IOException {
-    content = work.resolve("content");
-    Shell.run("qemu-img", "create", "-q", "-f", "raw", content, "4M");
-    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 1M 2M", content);
-    var iscsi =
-        IscsiTarget.start(
-            Files.createDirectory(work.resolve("iscsi")),
-            new IscsiTarget.Chap("vm", "sweep-Chap-60217"));
-    SERVERS.push(iscsi);
-    Files.createDirectory(volume());
-    sweep =
-        new Sweep(
-            work,
-            LIBVIRT,
-            """
-            kind: VM
-            metadata: {name: sweep}
-            spec:
-              domain:
-                memory: {guest: 32Mi}
-                devices:
-                  disks:
-                  - {name: place, source: {iscsi: {host: {name: %s, port: %d}, portal: '%s', lun: %d,
-                      auth: {user: vm, secret: {name: chap}}}}}
-                  - {name: cow, source: {nbd: {socket: %s}}, copy: {mode: copy-on-write}, keep: true}
-                  - {name: clone, source: {nbd: {socket: %s}}, copy: {mode: clone}}
-                  - {name: files, source: {pvc: files}}
-                  - {name: device, source: {pvc: device}}
-            ---
-            kind: Secret
-            metadata: {name: chap}
-            stringData: {node.session.auth.password: sweep-Chap-60217}
-            """
-                    .formatted(
-                        iscsi.host(),
-                        iscsi.port(),
-                        iscsi.iqn(),
-                        iscsi.add(master("place")),
-                        serve("cow"),
-                        serve("clone"))
-                + claim("files", "Filesystem", volume())
-                + claim("device", "Block", device()));
+    assumeTrue(LoopDevice.isPossible(), "no loop devices: not root, or no driver");
+    storage = new SweepStorage(work);
+    sweep = new Sweep(work, LIBVIRT, storage.manifest());
     sweep.makeForeigners();
-  }
-
-  private static Path volume() {
-    return work.resolve("volume");
-  }
-
-  private static Path diskImg() {
-    return volume().resolve("disk.img");
-  }
-
-  private static Path master(String name) throws IOException {
-    return Files.copy(content, work.resolve(name + ".raw"));
-  }
-
-  private static Path serve(String name) throws IOException {
-    var socket = Files.createDirectory(work.resolve(name)).resolve("s");
-    SERVERS.push(NbdExport.nbdkit(master(name), new NbdExport.Address.Unix(socket)));
-    return socket;
-  }
-
-  private static Path device() throws IOException {
-    var device = LoopDevice.attach(master("device"));
-    SERVERS.push(device);
-    return device.path();
-  }
-
-  private static String claim(String name, String mode, Path path) {
-    return """
-        ---
-        kind: PersistentVolumeClaim
-        metadata: {name: %1$s}
-        spec: {volumeName: %1$s, volumeMode: %2$s, resources: {requests: {storage: 4Mi}}}
-        ---
-        kind: PersistentVolume
-        metadata: {name: %1$s}
-        spec: {volumeMode: %2$s, local: {path: %3$s}}
-        """
-        .formatted(name, mode, path);
   }
 
   @BeforeEach
@@ -137,9 +56,11 @@ class StorageSweepTest {
 
   @AfterAll
   static void stopServing() throws Exception {
-    sweep.removeForeignSecret();
-    while (!SERVERS.isEmpty()) {
-      SERVERS.pop().close();
+    if (sweep != null) {
+      sweep.removeForeignSecret();
+    }
+    if (storage != null) {
+      storage.close();
     }
   }
 
@@ -154,16 +75,9 @@ class StorageSweepTest {
           try (var node = sweep.node()) {
             body.run(node, moment);
             sweep.assertForeignersAreUntouched();
-            assertMastersAreUnchanged();
+            storage.assertUnchanged();
           }
         });
-  }
-
-  private static void assertMastersAreUnchanged() throws IOException {
-    for (var name : List.of("place", "cow", "clone", "device")) {
-      assertThat(Files.mismatch(content, work.resolve(name + ".raw"))).as(name).isEqualTo(-1);
-    }
-    assertThat(Sweep.names(volume())).isSubsetOf("disk.img");
   }
 
   @TestFactory
@@ -186,7 +100,7 @@ class StorageSweepTest {
   }
 
   private static void whileMade(Node node, String moment) throws Exception {
-    Files.deleteIfExists(diskImg());
+    Files.deleteIfExists(storage.diskImg());
     kill("run", moment);
     node.tidy();
     if (isLast(moment)) {
@@ -195,7 +109,7 @@ class StorageSweepTest {
     }
     sweep.assertNothingIsLeft();
     if (isAfter(Step.MakeDiskImg.class, moment)) {
-      assertThat(diskImg()).hasSize(3 << 20);
+      assertThat(storage.diskImg()).hasSize(3 << 20);
     }
   }
 
@@ -205,7 +119,7 @@ class StorageSweepTest {
     var step = sweep.steps().get(Integer.parseInt(moment.replaceAll("\\D", "")));
     if (step instanceof Step.MakeDiskImg img) {
       // It was killed between giving the file its name and taking away the first one.
-      Files.createLink(Path.of(img.unfinished()), diskImg());
+      Files.createLink(Path.of(img.unfinished()), storage.diskImg());
     }
     kill("tidy", moment.replace("unrecorded:", "beforeUndo:"));
     node.tidy();
@@ -244,7 +158,7 @@ class StorageSweepTest {
 
   private static void make(Node node) throws IOException {
     sweep.run(node);
-    try (var file = FileChannel.open(diskImg(), StandardOpenOption.WRITE)) {
+    try (var file = FileChannel.open(storage.diskImg(), StandardOpenOption.WRITE)) {
       file.write(ByteBuffer.wrap(CLAIMED.getBytes()));
     }
   }
@@ -304,7 +218,7 @@ class StorageSweepTest {
   }
 
   private static void assertClaimIsKept() {
-    assertThat(diskImg()).content().startsWith(CLAIMED);
+    assertThat(storage.diskImg()).content().startsWith(CLAIMED);
   }
 
   private static void assertIsStopped(Node node) throws IOException {
@@ -328,10 +242,10 @@ class StorageSweepTest {
         "raw",
         "-F",
         "qcow2",
-        content,
+        storage.content(),
         sweep.disk("cow", "qcow2"));
-    assertThat(Files.mismatch(content, sweep.disk("clone", "raw"))).isEqualTo(-1);
+    assertThat(Files.mismatch(storage.content(), sweep.disk("clone", "raw"))).isEqualTo(-1);
     assertThat(sweep.leases()).hasSize(4);
-    assertThat(diskImg()).hasSize(3 << 20);
+    assertThat(storage.diskImg()).hasSize(3 << 20);
   }
 }
