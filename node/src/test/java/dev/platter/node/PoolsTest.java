@@ -148,7 +148,13 @@ class PoolsTest {
 
   @Test
   void aPoolThatSomebodyStoppedIsStartedAgain() throws IOException {
-    guest.run(vm("a", blank("d", "fast")));
+    var master = work.resolve("master.raw");
+    Shell.run("qemu-img", "create", "-q", "-f", "raw", master, "1M");
+    guest.run(
+        vm(
+            "a",
+            "{name: d, source: {file: %s}, copy: {mode: copy-on-write, usage-type: fast}, keep: true}"
+                .formatted(master)));
     guest.node().stop(A, Duration.ZERO);
     virsh("pool-destroy", "platter-fast");
     guest.node().start(A);
