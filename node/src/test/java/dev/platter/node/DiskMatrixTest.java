@@ -137,13 +137,17 @@ class DiskMatrixTest {
       assertThat(disk.readOnly()).as(cell.yaml).isEqualTo(!cell.writable());
       assertThat(disk.sha1M()).as(cell.yaml).isEqualTo(sha256OfFirstMebibyte(cell.content));
     }
-    var writable = cells.stream().filter(Cell::writable).map(Cell::name).toList();
+    var writable =
+        cells.stream()
+            .filter(Cell::writable)
+            .map(cell -> console.disk(cell.name).name())
+            .collect(Collectors.joining(" "));
     guest.type(
         vm,
         "for d in "
-            + String.join(" ", writable)
-            + "; do echo written | dd of=$(disk $d) conv=fsync 2>/dev/null || echo @@\"FAILED\" $d; done; echo @@\"WRITTEN\"");
-    console.await("@@WRITTEN", Duration.ofMinutes(1));
+            + writable
+            + "; do echo written | dd of=/dev/$d conv=fsync 2>/dev/null || echo @@\"FAILED\" $d; done; echo @@\"WRITTEN\"");
+    console.await("@@WRITTEN", GuestNode.BOOT);
     assertThat(console.lines()).noneMatch(line -> line.startsWith("@@FAILED"));
     guest.hangUp(vm);
     guest.node().stop(new VmKey("default", name), Duration.ZERO);

@@ -8,7 +8,6 @@ import dev.platter.lab.Shell;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
@@ -50,7 +49,7 @@ class GlusterDiskTest {
       assertThat(before).startsWith(console.disk("data").sha1M());
       guest.type(
           vm, "echo written | dd of=$(disk data) conv=fsync 2>/dev/null; echo @@\"WRITTEN\"");
-      console.await("@@WRITTEN", Duration.ofMinutes(1));
+      console.await("@@WRITTEN", GuestNode.BOOT);
       assertThat(Shell.run("head", "-c", "8", file)).isEqualTo("written\n");
     }
   }

@@ -3,7 +3,6 @@ package dev.platter.node.container;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.model.Uuids;
 import dev.platter.node.durable.Durable;
 import dev.platter.registry.Reference;
 import java.io.IOException;
@@ -39,7 +38,6 @@ public final class ContainerRuntime {
 
   private static final String VM_LABEL = "dev.platter.vm";
   private static final String DISK_LABEL = "dev.platter.disk";
-  private static final String PLACE_LABEL = "dev.platter.place";
   private static final Duration LIMIT = Duration.ofMinutes(1);
   private static final Duration PULL_LIMIT = Duration.ofMinutes(10);
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -106,7 +104,6 @@ public final class ContainerRuntime {
     var words = new ArrayList<>(List.of("containers", "create", "--net-host", "--seccomp"));
     words.addAll(List.of("--label", VM_LABEL + "=" + name.vm()));
     words.addAll(List.of("--label", DISK_LABEL + "=" + name.disk()));
-    words.addAll(List.of("--label", PLACE_LABEL + "=" + place(name, files)));
     words.addAll(List.of("--env-file", files.environment().toString()));
     if (container.scheme() == VolumeContainer.Scheme.HTTPS) {
       words.add("--mount");
@@ -195,19 +192,12 @@ public final class ContainerRuntime {
       throw failed(words, info);
     }
     var labels = JSON.readTree(info.output()).path("Labels");
-    // A VM of the same name in another state directory has the same UUID.
-    if (!labels.path(VM_LABEL).asText().equals(name.vm().toString())
-        || !labels.path(PLACE_LABEL).asText().equals(place(name, files))) {
+    if (!labels.path(VM_LABEL).asText().equals(name.vm().toString())) {
       return State.FOREIGN;
     }
     return taskStatus(name.word()).filter("RUNNING"::equals).isPresent()
         ? State.RUNNING
         : State.ENDED;
-  }
-
-  /** Tells state directories apart; not the path itself, since ctr cuts a label at a comma. */
-  private static String place(VolumeName name, VolumeFiles files) {
-    return Uuids.version5(name.vm(), files.directory().toString()).toString();
   }
 
   private Optional<String> taskStatus(String word) throws IOException {
