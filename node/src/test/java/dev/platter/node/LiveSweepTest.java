@@ -205,7 +205,7 @@ class LiveSweepTest {
             "before:TakeLease after:TakeLease after:CreateOverlay paused effect decided published",
             (node, moment) -> {
               kill(node, "attach", moment);
-              var attached = !qemu().chain("sdg").isEmpty();
+              var attached = !qemu().chain("sdf").isEmpty();
               assertThat(attached)
                   .isEqualTo(List.of("effect", "decided", "published").contains(moment));
               if (attached) {
@@ -217,7 +217,7 @@ class LiveSweepTest {
             (node, moment) -> {
               command("attach", node);
               kill(node, "detach", moment);
-              var attached = !qemu().chain("sdg").isEmpty();
+              var attached = !qemu().chain("sdf").isEmpty();
               assertThat(attached).isEqualTo(moment.equals("beforeEffect"));
               if (attached) {
                 node.disks(KEY).detach("more");
