@@ -1,5 +1,7 @@
 package dev.platter.bench;
 
+import dev.platter.lab.LoopDevice;
+import dev.platter.lab.LoopMount;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -66,14 +68,14 @@ final class ConvertBenchmark implements Benchmark {
     }
     var memory = Files.createTempDirectory(Path.of("/dev/shm"), "platter-bench-");
     try {
-      try (var device = new LoopDevice(memory.resolve("device.img"), SIZE)) {
+      try (var device = device(memory.resolve("device.img"))) {
         for (var image : images) {
           rows.addAll(toDevice(device.path(), disk, image, rounds));
         }
       }
-      rows.addAll(onXfs(work, memory, disk, plain.file, rounds));
+      rows.addAll(onXfs(memory, disk, plain.file, rounds));
       var large = SampleDisk.make(work.resolve("large.raw"), LARGE_RUNS);
-      rows.addAll(onXfs(work, memory, large, image(work, large.raw(), "large").file, rounds));
+      rows.addAll(onXfs(memory, large, image(work, large.raw(), "large").file, rounds));
     } finally {
       Tool.cleanUp("rm", "-r", memory.toString());
     }
@@ -114,13 +116,17 @@ final class ConvertBenchmark implements Benchmark {
     return List.of(row(name, outcomes, OURS, QEMU), row(name, outcomes, OURS, QEMU_DIRECT));
   }
 
-  private static List<Row> onXfs(Path work, Path memory, SampleDisk disk, Path image, int rounds)
+  private static LoopDevice device(Path file) throws Exception {
+    Tool.output("truncate", "-s", Long.toString(SIZE), file.toString());
+    return LoopDevice.attach(file);
+  }
+
+  private static List<Row> onXfs(Path memory, SampleDisk disk, Path image, int rounds)
       throws Exception {
-    var room = 3 * disk.size();
-    var xfsFile = memory.resolve(image.getFileName() + ".xfs");
-    try (var xfs = new XfsMount(xfsFile, room, work.resolve(xfsFile.getFileName()))) {
+    var place = Files.createDirectory(memory.resolve(image.getFileName() + ".xfs"));
+    try (var xfs = LoopMount.make(place, LoopMount.Type.XFS, 3 * disk.size())) {
       var name = "uncompressed on XFS, %d MiB of data".formatted(Files.size(image) / MIB);
-      return sharing(name, xfs.directory(), disk, image, rounds);
+      return sharing(name, xfs.path(), disk, image, rounds);
     }
   }
 

@@ -19,7 +19,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "node",
     description = {
-      "Run this machine's daemon, which serves images that are not complete yet.",
+      "Run this machine's daemon: it serves images that are not complete yet, and wakes VMs whose storage was away.",
       "Other commands start it when they need it; run it yourself to keep it, and to set its limits."
     })
 final class DaemonCommand implements Callable<Integer> {

@@ -57,7 +57,7 @@ public final class Node implements AutoCloseable {
             images,
             new Leases(layout, this::exists),
             disks,
-            new Masters(disks, new QemuReader(layout, progress)),
+            new Masters(disks, new NetworkReader(layout, progress)),
             new DynamicVolumes(progress),
             pools,
             machine,

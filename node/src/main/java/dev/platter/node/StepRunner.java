@@ -270,15 +270,17 @@ final class StepRunner {
   }
 
   private void overlay(Step.CreateOverlay step, SecretData secrets) throws IOException {
-    var backing =
-        new Qcow2Overlay.Backing(step.backing().toString(), step.backing().format().word());
+    var backing = backing(step.backing());
     var size = masters.sizeOf(step.backing(), step.size(), secrets);
     create(step.path(), path -> Qcow2Overlay.create(path, backing, size));
   }
 
+  private static Qcow2Overlay.Backing backing(PlannedDisk.Link below) {
+    return new Qcow2Overlay.Backing(below.toString(), below.format().word());
+  }
+
   private static void snapshot(Step.CreateSnapshot step) throws IOException {
-    var backing =
-        new Qcow2Overlay.Backing(step.backing().toString(), step.backing().format().word());
+    var backing = backing(step.backing());
     create(step.path(), path -> Qcow2Overlay.create(path, backing, step.size()));
   }
 

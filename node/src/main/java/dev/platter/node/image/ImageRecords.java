@@ -75,7 +75,7 @@ final class ImageRecords {
     Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE);
   }
 
-  static byte[] bytes(ImageRecord record) throws IOException {
+  private static byte[] bytes(ImageRecord record) throws IOException {
     return JSON.writeValueAsBytes(record);
   }
 

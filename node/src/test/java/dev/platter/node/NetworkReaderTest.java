@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Network disks, read before any guest runs. */
-class QemuReaderTest {
+class NetworkReaderTest {
   @TempDir static Path work;
   private static MatrixStorage storage;
   private static Path content;
@@ -69,7 +69,7 @@ class QemuReaderTest {
   void aNetworkDiskIsMeasuredAndCopied(String kind) throws Exception {
     var name = "reader-" + kind.replaceAll("[^a-z]", "");
     var disk = plan(storage.kinds().get(kind).store(name, content));
-    var reader = new QemuReader(layout(), Progress.NONE);
+    var reader = new NetworkReader(layout(), Progress.NONE);
     var given = secrets(storage.secrets());
     assertThat(reader.size(disk, given)).isEqualTo(5 << 20);
     var copy = work.resolve(name + ".copy");
@@ -94,7 +94,7 @@ class QemuReaderTest {
     var e =
         catchThrowableOfType(
             PlatterException.class,
-            () -> new QemuReader(layout(), Progress.NONE).size(disk, given));
+            () -> new NetworkReader(layout(), Progress.NONE).size(disk, given));
     assertThat(e.code()).isEqualTo(PlatterException.Code.UNAVAILABLE);
     assertThat(e).hasMessageContaining(" cannot be read: ");
     assertThat(e.toString() + e.next())
