@@ -74,7 +74,7 @@ final class DiskImg {
 
   /** Refuses what must not be used, and grows what is smaller than its claim. */
   static void check(Step.CheckDiskImg step) throws IOException {
-    check(Path.of(step.root()), step.size());
+    check(Path.of(step.root()), step.size()).close();
   }
 
   /** The file that QEMU must have open. */
@@ -85,7 +85,8 @@ final class DiskImg {
   private static OpenFile check(Path root, @Nullable Long claim) throws IOException {
     checkRoot(root);
     var file = StateLayout.diskImg(root);
-    try (var pinned = PinnedFile.open(file)) {
+    var pinned = open(root, file);
+    try {
       if (!pinned.isRegular()) {
         throw refused(file, "is " + pinned.kind());
       }
@@ -96,7 +97,16 @@ final class DiskImg {
       if (size == 0) {
         throw refused(file, "is empty");
       }
-      return new OpenFile(file, pinned.identity());
+      return new OpenFile(file, pinned);
+    } catch (IOException | RuntimeException e) {
+      pinned.close();
+      throw e;
+    }
+  }
+
+  private static PinnedFile open(Path root, Path file) throws IOException {
+    try {
+      return PinnedFile.open(file);
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
           Code.NOT_FOUND,

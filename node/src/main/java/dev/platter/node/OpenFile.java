@@ -1,10 +1,21 @@
 package dev.platter.node;
 
+import dev.platter.image.raw.PinnedFile;
 import java.nio.file.Path;
 
 /**
- * A file that QEMU opens by name, and which file that has to be.
- *
- * @param identity device and inode
+ * A file that QEMU opens by name, and which file that has to be. It is held for as long as somebody
+ * compares: the number of an inode that nobody holds can go to the next file that is made, and
+ * QEMU's own log would pass for the disk.
  */
-public record OpenFile(Path path, String identity) {}
+public record OpenFile(Path path, PinnedFile file) implements AutoCloseable {
+  /** Device and inode. */
+  String identity() {
+    return file.identity();
+  }
+
+  @Override
+  public void close() {
+    file.close();
+  }
+}

@@ -219,8 +219,8 @@ final class StepRunner {
 
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
-    try {
-      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened(vm.plan()));
+    try (var opened = OpenDisks.of(vm.plan())) {
+      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened.files());
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -237,23 +237,6 @@ final class StepRunner {
     for (var digest : plan.images().values()) {
       if (!images.sealed(digest)) {
         out.add(new ServedBase(layout.base(digest), digest, layout.nbdSocket()));
-      }
-    }
-    return out;
-  }
-
-  /** Looked at once more, as late as can be. */
-  private static List<OpenFile> opened(Plan plan) throws IOException {
-    var inUse =
-        plan.disks().stream()
-            .flatMap(disk -> disk.chain().stream())
-            .map(PlannedDisk.Link::file)
-            .toList();
-    var out = new ArrayList<OpenFile>();
-    for (var step : plan.steps()) {
-      if (step instanceof Step.CheckDiskImg img
-          && inUse.contains(StateLayout.diskImg(Path.of(img.root())).toString())) {
-        out.add(DiskImg.expect(img));
       }
     }
     return out;

@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -161,7 +162,19 @@ public final class ImageDaemon implements AutoCloseable {
         }
         long freed = store.bytesOf(image.digest());
         synchronized (this) {
-          var gone = store.collect(other -> other.digest().equals(image.digest()) && letGo(other));
+          var held = new AtomicBoolean();
+          var gone =
+              store.collect(
+                  other -> {
+                    if (!other.digest().equals(image.digest())) {
+                      return false;
+                    }
+                    held.set(!letGo(other));
+                    return !held.get();
+                  });
+          if (held.get()) {
+            return; // It is soon its turn again, and before that of one that was wanted later.
+          }
           bytes -= gone.isEmpty() ? 0 : freed;
         }
       }
