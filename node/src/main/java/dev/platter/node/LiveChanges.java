@@ -38,7 +38,8 @@ import java.util.stream.IntStream;
  * to 9 are done again, each of which changes nothing where it was done. If not, QEMU is asked
  * whether it has the effect: if so it is decided and finished; if not, or if the VM has ended, it
  * is taken back: 2 is undone, in full since undoing what was not done changes nothing, and the
- * stored plan and domain were never touched.
+ * stored plan and domain were never touched. A step that failed while nobody was killed is struck
+ * from the record first: it may have failed because of a file that somebody else made since 1.
  *
  * <p>Taking back is right for a VM that ended, because the guest did not run between 4 and 5: what
  * lies in an overlay or a new disk by then is nothing, and what was merged into the file below is
@@ -84,12 +85,28 @@ final class LiveChanges {
 
   private void make(VmRecord record, DiskChange change, Given given) throws IOException {
     var next = new VmRecord(record.directory(), change.next());
-    for (var step : change.made()) {
-      Cancellation.check();
-      progress.before(step);
-      // What another start takes of a pool's limit meanwhile is not known here.
-      runner.run(next, step, given, _ -> {});
+    for (var i = 0; i < change.made().size(); i++) {
+      var step = change.made().get(i);
+      try {
+        Cancellation.check();
+        progress.before(step);
+        // What another start takes of a pool's limit meanwhile is not known here.
+        runner.run(next, step, given, _ -> {});
+      } catch (IOException | RuntimeException e) {
+        var done = change.madeUpTo(i);
+        Cancellation.shield(() -> writeAfter(record, done, e));
+        throw e;
+      }
       progress.after(step);
+    }
+  }
+
+  /** A step that failed left nothing: what has the name of its file is somebody else's. */
+  private void writeAfter(VmRecord record, DiskChange done, Exception cause) {
+    try {
+      write(record, done);
+    } catch (IOException e) {
+      cause.addSuppressed(e);
     }
   }
 
