@@ -50,6 +50,9 @@ import java.util.stream.IntStream;
  * <p>libvirt may still be at work for a client that was killed. Pausing waits for that, so it comes
  * before QEMU is asked.
  *
+ * <p>A VM whose QEMU does not answer, as when its storage is gone for ever, cannot be settled while
+ * it runs. Once it has ended, QEMU is not needed any more.
+ *
  * <p>A merge that is taken back leaves the file below partly written. The guest sees no difference,
  * since the overlay hides every such byte, but that file is no longer the disk as it was when the
  * snapshot was made; the snapshot can then only be removed again.
@@ -131,6 +134,21 @@ final class LiveChanges {
       // The record is still there, and the next command goes on from it.
       cause.addSuppressed(e);
     }
+  }
+
+  /** Ends the guest if there is a change to settle. */
+  void endUnsettled(VmRecord record, Shutdown shutdown) {
+    if (!Files.exists(layout.change(record.directory()))) {
+      return;
+    }
+    try {
+      runner.askToEnd(record.plan(), shutdown);
+    } catch (PlatterException e) {
+      Cancellation.check();
+      progress.warning(
+          "the guest of the VM " + record.plan().key() + " cannot be asked: " + e.getMessage());
+    }
+    runner.end(record.plan());
   }
 
   /** Finishes a change that was begun or takes it back; nothing happens if there is none. */
