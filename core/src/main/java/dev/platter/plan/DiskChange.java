@@ -24,6 +24,11 @@ public record DiskChange(
     dropped = List.copyOf(dropped);
   }
 
+  /** The change of which only so many steps were done, from the first on. */
+  public DiskChange madeUpTo(int steps) {
+    return new DiskChange(effect, made.subList(0, steps), dropped, next, domainXml, decided);
+  }
+
   public DiskChange decide() {
     return new DiskChange(effect, made, dropped, next, domainXml, true);
   }

@@ -89,7 +89,7 @@ public record NetworkDisk(
   /** The same for everybody who means this disk, but for the ways to write a host. */
   SourceName sourceName() {
     if (socket != null) {
-      return new SourceName(protocol + ":" + socket + ":" + name, List.of());
+      return SourceName.ofSocket(protocol, name, socket);
     }
     return new SourceName(protocol + ":" + name, hosts.stream().map(Endpoint::toString).toList());
   }

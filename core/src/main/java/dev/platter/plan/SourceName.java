@@ -14,6 +14,15 @@ public record SourceName(String name, List<String> hosts) {
     hosts = List.copyOf(hosts);
   }
 
+  /**
+   * What a server offers on a socket of this machine.
+   *
+   * @param name has no space in it, which a path may have
+   */
+  static SourceName ofSocket(String protocol, String name, String socket) {
+    return new SourceName(protocol + "+unix:" + name + " " + socket, List.of());
+  }
+
   @Override
   public String toString() {
     return hosts.isEmpty() ? name : name + " on " + String.join(", ", hosts);

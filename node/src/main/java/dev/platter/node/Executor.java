@@ -116,19 +116,31 @@ final class Executor {
 
   /**
    * Asks the guest first; only then is anything recorded, so that a stop which is given up changes
-   * nothing.
+   * nothing. A guest whose disks cannot be settled is ended too.
    */
   void stop(VmKey key, Shutdown shutdown) throws IOException {
     try (var _ = lock(key)) {
-      settle(key);
+      try {
+        settle(key);
+      } catch (IOException | PlatterException e) {
+        Cancellation.check();
+        endUnsettled(key, shutdown);
+        settle(key);
+      }
       var record = find(key);
       runner.askToEnd(record.plan(), shutdown);
       down(record);
     }
   }
 
+  /**
+   * @param force also a VM that runs, be it one whose QEMU does not answer
+   */
   void remove(VmKey key, boolean force) throws IOException {
     try (var _ = lock(key)) {
+      if (force) {
+        endUnsettled(key, new Shutdown(Duration.ZERO));
+      }
       settle(key);
       var record = find(key);
       if (!force && runner.domainExists(record.plan())) {
@@ -208,6 +220,13 @@ final class Executor {
     var found = VmRecord.find(layout, key);
     if (found.isPresent()) {
       live.settle(found.get());
+    }
+  }
+
+  private void endUnsettled(VmKey key, Shutdown shutdown) throws IOException {
+    var found = VmRecord.find(layout, key);
+    if (found.isPresent()) {
+      live.endUnsettled(found.get(), shutdown);
     }
   }
 

@@ -38,7 +38,8 @@ import java.util.stream.IntStream;
  * to 9 are done again, each of which changes nothing where it was done. If not, QEMU is asked
  * whether it has the effect: if so it is decided and finished; if not, or if the VM has ended, it
  * is taken back: 2 is undone, in full since undoing what was not done changes nothing, and the
- * stored plan and domain were never touched.
+ * stored plan and domain were never touched. A step that failed while nobody was killed is struck
+ * from the record first: it may have failed because of a file that somebody else made since 1.
  *
  * <p>Taking back is right for a VM that ended, because the guest did not run between 4 and 5: what
  * lies in an overlay or a new disk by then is nothing, and what was merged into the file below is
@@ -48,6 +49,9 @@ import java.util.stream.IntStream;
  *
  * <p>libvirt may still be at work for a client that was killed. Pausing waits for that, so it comes
  * before QEMU is asked.
+ *
+ * <p>A VM whose QEMU does not answer, as when its storage is gone for ever, cannot be settled while
+ * it runs. Once it has ended, QEMU is not needed any more.
  *
  * <p>A merge that is taken back leaves the file below partly written. The guest sees no difference,
  * since the overlay hides every such byte, but that file is no longer the disk as it was when the
@@ -84,12 +88,28 @@ final class LiveChanges {
 
   private void make(VmRecord record, DiskChange change, Given given) throws IOException {
     var next = new VmRecord(record.directory(), change.next());
-    for (var step : change.made()) {
-      Cancellation.check();
-      progress.before(step);
-      // What another start takes of a pool's limit meanwhile is not known here.
-      runner.run(next, step, given, _ -> {});
+    for (var i = 0; i < change.made().size(); i++) {
+      var step = change.made().get(i);
+      try {
+        Cancellation.check();
+        progress.before(step);
+        // What another start takes of a pool's limit meanwhile is not known here.
+        runner.run(next, step, given, _ -> {});
+      } catch (IOException | RuntimeException e) {
+        var done = change.madeUpTo(i);
+        Cancellation.shield(() -> writeAfter(record, done, e));
+        throw e;
+      }
       progress.after(step);
+    }
+  }
+
+  /** A step that failed left nothing: what has the name of its file is somebody else's. */
+  private void writeAfter(VmRecord record, DiskChange done, Exception cause) {
+    try {
+      write(record, done);
+    } catch (IOException e) {
+      cause.addSuppressed(e);
     }
   }
 
@@ -114,6 +134,21 @@ final class LiveChanges {
       // The record is still there, and the next command goes on from it.
       cause.addSuppressed(e);
     }
+  }
+
+  /** Ends the guest if there is a change to settle. */
+  void endUnsettled(VmRecord record, Shutdown shutdown) {
+    if (!Files.exists(layout.change(record.directory()))) {
+      return;
+    }
+    try {
+      runner.askToEnd(record.plan(), shutdown);
+    } catch (PlatterException e) {
+      Cancellation.check();
+      progress.warning(
+          "the guest of the VM " + record.plan().key() + " cannot be asked: " + e.getMessage());
+    }
+    runner.end(record.plan());
   }
 
   /** Finishes a change that was begun or takes it back; nothing happens if there is none. */

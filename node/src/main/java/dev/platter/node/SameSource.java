@@ -15,8 +15,9 @@ import java.util.TreeSet;
  * When two ways to write a source mean the same. In doubt they do: two writers who do not know of
  * each other cost a disk, a conflict that is none costs a message.
  *
- * <p>A file is known by its inode, and a device by its number, so that links and hard links do not
- * matter; numbers may be others after a reboot, so who held a lease before is asked again by path.
+ * <p>A file is known by its inode, as is a server's socket, and a device by its number, so that
+ * links and hard links do not matter. A socket is made anew whenever its server starts, and all
+ * numbers may be others after a reboot, so who held a lease before is asked again by path.
  *
  * <p>Targets, clusters and volumes are reached through many servers, so there the name alone
  * counts. Only servers on this machine's loopback are surely different where their ports are. NBD
@@ -76,18 +77,29 @@ record SameSource(String key, SourceName written, Set<String> addresses) {
 
   private static String normalise(String written) throws IOException {
     var kind = written.substring(0, written.indexOf(':') + 1);
-    if (!kind.equals("file:") && !kind.equals("device:")) {
-      return written;
-    }
-    var path = Path.of(written.substring(kind.length()));
+    var rest = written.substring(kind.length());
+    return switch (kind) {
+      case "file:" -> kind + inode(existing(rest));
+      case "device:" -> kind + Files.getAttribute(existing(rest), "unix:rdev");
+      case "nbd+unix:" -> {
+        var space = rest.indexOf(' ') + 1;
+        yield kind + rest.substring(0, space) + inode(existing(rest.substring(space)));
+      }
+      default -> written;
+    };
+  }
+
+  private static Path existing(String file) {
+    var path = Path.of(file);
     if (!Files.exists(path)) {
       throw LocalDisks.noSuchFile(path);
     }
-    if (kind.equals("device:")) {
-      return kind + Files.getAttribute(path, "unix:rdev");
-    }
+    return path;
+  }
+
+  private static String inode(Path path) throws IOException {
     var file = Files.readAttributes(path, "unix:dev,ino");
-    return kind + file.get("dev") + ":" + file.get("ino");
+    return file.get("dev") + ":" + file.get("ino");
   }
 
   private static Set<String> addresses(SourceName written) {

@@ -213,6 +213,11 @@ final class StepRunner {
     shutdown.ask(hypervisor(plan), plan.uuid());
   }
 
+  /** Ends the guest at once, if it runs. */
+  void end(Plan plan) {
+    hypervisor(plan).destroy(plan.uuid());
+  }
+
   private Hypervisor hypervisor(Plan plan) {
     return machine.hypervisor(plan.libvirt());
   }

@@ -9,6 +9,9 @@ import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -113,6 +116,38 @@ class LeasesTest {
     assertThatThrownBy(() -> leases().take(B, device(link), Access.WRITE_EXCLUSIVE))
         .hasMessageContaining("default/a");
     leases().take(B, device("/dev/zero"), Access.WRITE_EXCLUSIVE);
+  }
+
+  @Test
+  void theSameSocketByAnotherNameIsTheSameSourceAlsoWhenItsServerWasStartedAgain()
+      throws IOException {
+    var socket = directory.resolve("a server.sock");
+    var link = Files.createSymbolicLink(directory.resolve("link.sock"), socket);
+    var server = listen(socket);
+    leases().take(A, export("x", socket), Access.WRITE_EXCLUSIVE);
+    assertThatThrownBy(() -> leases().take(B, export("x", link), Access.WRITE_EXCLUSIVE))
+        .hasMessageContaining("default/a");
+    leases().take(B, export("y", link), Access.WRITE_EXCLUSIVE);
+
+    server.close();
+    Files.delete(socket);
+    Files.createFile(directory.resolve("takes the old number"));
+    server = listen(socket);
+    assertThatThrownBy(() -> leases().take(B, export("x", link), Access.WRITE_EXCLUSIVE))
+        .hasMessageContaining("default/a");
+    server.close();
+    leases().release(A, export("x", socket), Access.WRITE_EXCLUSIVE);
+    leases().take(B, export("x", link), Access.WRITE_EXCLUSIVE);
+  }
+
+  private static ServerSocketChannel listen(Path socket) throws IOException {
+    return ServerSocketChannel.open(StandardProtocolFamily.UNIX)
+        .bind(UnixDomainSocketAddress.of(socket));
+  }
+
+  /** As the planner writes it. */
+  private static SourceName export(String name, Path socket) {
+    return new SourceName("nbd+unix:" + name + " " + socket, List.of());
   }
 
   private static SourceName device(Object path) {

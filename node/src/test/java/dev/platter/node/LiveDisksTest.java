@@ -11,11 +11,16 @@ import dev.platter.lab.Shell;
 import dev.platter.model.ByteSize;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.PlannedDisk;
+import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -31,10 +36,18 @@ class LiveDisksTest {
 
   @TempDir Path work;
   private GuestNode guest;
+  private Consumer<Step> before = _ -> {};
 
   @BeforeEach
   void openNode() {
-    guest = new GuestNode(work, LIBVIRT.uri());
+    var progress =
+        new Progress() {
+          @Override
+          public void before(Step step) {
+            before.accept(step);
+          }
+        };
+    guest = new GuestNode(work, LIBVIRT.uri(), List.of(), Optional.empty(), progress);
   }
 
   @AfterEach
@@ -232,6 +245,43 @@ class LiveDisksTest {
     guest.node().stop(KEY, Duration.ZERO);
     assertThatThrownBy(() -> disks().snapshot("root", "three"))
         .hasMessageContaining("is not running");
+  }
+
+  /** After it was seen that there is none. */
+  @Test
+  void aFileThatSomebodyElseMakesAtTheLastMomentIsNotDeleted() throws IOException {
+    var vm = run("{name: root, source: {blank: {}}, size: 2Mi}");
+    var plan = vm.plan();
+    var blank = guest.layout().disk("default", plan.uuid(), "more", "raw");
+    var overlay = guest.layout().snapshot(blank, plan.uuid(), "root", "s");
+    before =
+        step -> {
+          switch (step) {
+            case Step.CreateBlank _ -> write(blank);
+            case Step.CreateSnapshot _ -> write(overlay);
+            default -> {}
+          }
+        };
+    assertThatThrownBy(() -> attach("{name: more, source: {blank: {}}, size: 1Mi}"))
+        .hasMessageContaining("no record of Platter names it");
+    assertThatThrownBy(() -> disks().snapshot("root", "s"))
+        .hasMessageContaining("no record of Platter names it");
+    assertThat(blank).hasContent("foreign");
+    assertThat(overlay).hasContent("foreign");
+    assertThat(guest.layout().change(guest.layout().vm(KEY))).doesNotExist();
+    assertThat(guest.node().status(KEY).plan()).isEqualTo(plan);
+    assertThat(qemu(vm).state()).isEqualTo("running");
+    guest.node().remove(KEY, true);
+    assertThat(blank).hasContent("foreign");
+    assertThat(overlay).hasContent("foreign");
+  }
+
+  private static void write(Path foreign) {
+    try {
+      Files.writeString(foreign, "foreign");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Test

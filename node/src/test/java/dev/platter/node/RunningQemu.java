@@ -49,12 +49,20 @@ record RunningQemu(String uri, UUID uuid) {
 
   /** Ends it as a power loss would. */
   void kill() {
-    // By the whole command line, of which the JDK shows only the start.
-    var process = ProcessHandle.allProcesses().filter(this::isIt).findFirst().orElseThrow();
-    process.destroyForcibly();
+    process().destroyForcibly();
     while (virsh("list", "--all", "--uuid").contains(uuid.toString())) {
       Thread.onSpinWait();
     }
+  }
+
+  /** Lets it answer nobody any more, as when it waits for its storage for ever. */
+  void freeze() {
+    Shell.run("kill", "-STOP", process().pid());
+  }
+
+  /** By the whole command line, of which the JDK shows only the start. */
+  private ProcessHandle process() {
+    return ProcessHandle.allProcesses().filter(this::isIt).findFirst().orElseThrow();
   }
 
   private boolean isIt(ProcessHandle process) {

@@ -18,7 +18,8 @@ import java.util.Optional;
 
 /**
  * Containers of this machine's containerd, in a namespace of our own, through its command {@code
- * ctr}. Containers that do not carry the VM's label are not touched.
+ * ctr}. Containers that do not carry the VM's label are not touched, and those of other state
+ * directories have other names.
  *
  * <p>Every method can be repeated. A ctr that outlives a killed Platter goes on with what it was
  * doing; so each change runs under {@code flock}, whose lock ctr inherits: what undoes it waits for
@@ -79,28 +80,28 @@ public final class ContainerRuntime {
   /** Creates the container if it is not there; its image must be. */
   void create(VolumeName name, VolumeContainer container, ServiceAddress address, VolumeFiles files)
       throws IOException {
-    switch (state(name, files)) {
+    switch (state(name, address, files)) {
       case ABSENT -> {
         Files.deleteIfExists(files.environment());
-        Durable.write(files.environment(), environment(name, container, address));
-        change(files, creation(name, container, files));
+        Durable.write(files.environment(), environment(container, address));
+        change(files, creation(name, container, address, files));
       }
       case FOREIGN ->
           throw PlatterException.of(
               Code.CONFLICT,
-              "the container " + name.word() + " exists, and is not that of " + name,
+              "the container " + address.container() + " exists, and is not that of " + name,
               "Platter does not touch what it did not make. Look at it with: ctr -n "
                   + NAMESPACE
                   + " containers info "
-                  + name.word());
+                  + address.container());
       case ENDED, RUNNING -> {}
     }
     Files.deleteIfExists(files.environment());
-    handOver(name, files);
+    handOver(address, files);
   }
 
   private static List<String> creation(
-      VolumeName name, VolumeContainer container, VolumeFiles files) {
+      VolumeName name, VolumeContainer container, ServiceAddress address, VolumeFiles files) {
     var words = new ArrayList<>(List.of("containers", "create", "--net-host", "--seccomp"));
     words.addAll(List.of("--label", VM_LABEL + "=" + name.vm()));
     words.addAll(List.of("--label", DISK_LABEL + "=" + name.disk()));
@@ -115,18 +116,17 @@ public final class ContainerRuntime {
     if (directory != null) {
       words.addAll(List.of("--cwd", directory));
     }
-    words.addAll(List.of("--", container.image(), name.word()));
+    words.addAll(List.of("--", container.image(), address.container()));
     words.addAll(container.command());
     words.addAll(container.args());
     return words;
   }
 
-  private static byte[] environment(
-      VolumeName name, VolumeContainer container, ServiceAddress address) {
+  private static byte[] environment(VolumeContainer container, ServiceAddress address) {
     Map<String, String> variables = new LinkedHashMap<>(container.env());
     variables.put("PORT", Integer.toString(address.port()));
     variables.put("PLATTER_LISTEN", ServiceAddress.HOST);
-    variables.put("PLATTER_VOLUME", name.word());
+    variables.put("PLATTER_VOLUME", address.container());
     if (container.scheme() == VolumeContainer.Scheme.HTTPS) {
       variables.put("PLATTER_TLS", TLS);
     }
@@ -136,11 +136,11 @@ public final class ContainerRuntime {
   }
 
   /** Only the user that the image runs as can read the key; which one, containerd knows now. */
-  private void handOver(VolumeName name, VolumeFiles files) throws IOException {
+  private void handOver(ServiceAddress address, VolumeFiles files) throws IOException {
     if (!Files.exists(files.tls())) {
       return;
     }
-    var info = JSON.readTree(check("containers", "info", name.word()));
+    var info = JSON.readTree(check("containers", "info", address.container()));
     var user = info.path("Spec").path("process").path("user").path("uid").asInt();
     for (var path : List.of(files.key(), files.certificate(), files.ca(), files.tls())) {
       Files.setAttribute(path, "unix:uid", user);
@@ -148,8 +148,8 @@ public final class ContainerRuntime {
   }
 
   /** Starts what the container runs, for the first time or again. */
-  void start(VolumeName name, VolumeFiles files) throws IOException {
-    var word = name.word();
+  void start(ServiceAddress address, VolumeFiles files) throws IOException {
+    var word = address.container();
     switch (taskStatus(word).orElse("NONE")) {
       case "RUNNING" -> {
         return;
@@ -162,9 +162,9 @@ public final class ContainerRuntime {
   }
 
   /** Removes the container, whatever its state, with all that belongs to it. */
-  void remove(VolumeName name, VolumeFiles files) throws IOException {
-    var word = name.word();
-    switch (state(name, files)) {
+  void remove(VolumeName name, ServiceAddress address, VolumeFiles files) throws IOException {
+    var word = address.container();
+    switch (state(name, address, files)) {
       case FOREIGN -> {}
       case ABSENT -> {
         // A crash of the machine can leave the snapshot that a container was to be made of.
@@ -182,8 +182,8 @@ public final class ContainerRuntime {
   }
 
   /** Waits for whoever was changing it when Platter was killed. */
-  State state(VolumeName name, VolumeFiles files) throws IOException {
-    var words = List.of("containers", "info", name.word());
+  State state(VolumeName name, ServiceAddress address, VolumeFiles files) throws IOException {
+    var words = List.of("containers", "info", address.container());
     var info = run(words, locked(files, words));
     if (info.status() != 0) {
       if (info.complaint().endsWith(": not found")) {
@@ -195,7 +195,7 @@ public final class ContainerRuntime {
     if (!labels.path(VM_LABEL).asText().equals(name.vm().toString())) {
       return State.FOREIGN;
     }
-    return taskStatus(name.word()).filter("RUNNING"::equals).isPresent()
+    return taskStatus(address.container()).filter("RUNNING"::equals).isPresent()
         ? State.RUNNING
         : State.ENDED;
   }

@@ -90,12 +90,12 @@ public final class DynamicVolume {
       var address = prepare(container);
       runtime.create(name, container, address, files);
       moments.accept(Moment.CREATED);
-      runtime.start(name, files);
+      runtime.start(address, files);
       moments.accept(Moment.STARTED);
-      var service = new VolumeService(address, name, files);
+      var service = new VolumeService(address, files);
       awaitReady(service, address);
       moments.accept(Moment.READY);
-      return VolumeService.source(ask(service));
+      return VolumeService.source(ask(service, address));
     } catch (PlatterException e) {
       var details = ContainerLog.tail(files);
       if (!made) {
@@ -125,12 +125,12 @@ public final class DynamicVolume {
     if (address == null) {
       throw removed();
     }
-    switch (runtime.state(name, files)) {
+    switch (runtime.state(name, address, files)) {
       case ABSENT, FOREIGN -> throw removed();
-      case ENDED, RUNNING -> runtime.start(name, files);
+      case ENDED, RUNNING -> runtime.start(address, files);
     }
     try {
-      awaitReady(new VolumeService(address, name, files), address);
+      awaitReady(new VolumeService(address, files), address);
     } catch (PlatterException e) {
       throw e.with(ContainerLog.tail(files));
     }
@@ -151,19 +151,19 @@ public final class DynamicVolume {
     Durable.deleteTree(files.directory());
     Durable.makeDirectories(files.directory());
     Durable.write(files.lock(), new byte[0]);
-    if (container.scheme() == VolumeContainer.Scheme.HTTPS) {
-      VolumeCa.issue(name, files);
-    }
     var address = ServiceAddress.of(container);
+    if (container.scheme() == VolumeContainer.Scheme.HTTPS) {
+      VolumeCa.issue(address.container(), files);
+    }
     address.publish(files);
     moments.accept(Moment.PREPARED);
     return address;
   }
 
-  private byte[] ask(VolumeService service) throws IOException {
+  private byte[] ask(VolumeService service, ServiceAddress address) throws IOException {
     if (!Files.exists(files.answer())) {
       var again = Files.exists(files.asked());
-      Durable.publish(files.asked(), name.word());
+      Durable.publish(files.asked(), address.container());
       moments.accept(Moment.ASKED);
       byte[] answer;
       try {
@@ -194,7 +194,7 @@ public final class DynamicVolume {
         why = VolumeService.reason(e);
       }
       if (System.nanoTime() - looked > LOOK_NANOS) {
-        requireRunning();
+        requireRunning(address);
         looked = System.nanoTime();
       }
       if (System.nanoTime() - end > 0) {
@@ -208,8 +208,8 @@ public final class DynamicVolume {
     }
   }
 
-  private void requireRunning() throws IOException {
-    if (runtime.state(name, files) != State.RUNNING) {
+  private void requireRunning(ServiceAddress address) throws IOException {
+    if (runtime.state(name, address, files) != State.RUNNING) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
           "the container for " + name + " ended before its service was ready",
@@ -258,7 +258,7 @@ public final class DynamicVolume {
         Durable.delete(files.asked());
         moments.accept(Moment.RECORDED);
       }
-      runtime.remove(name, files);
+      runtime.remove(name, address, files);
       Durable.delete(files.address());
       moments.accept(Moment.REMOVED);
     }
@@ -267,36 +267,36 @@ public final class DynamicVolume {
   }
 
   private void delete(ServiceAddress address, List<String> warnings) throws IOException {
-    switch (runtime.state(name, files)) {
+    switch (runtime.state(name, address, files)) {
       case ABSENT, FOREIGN -> {
-        warnings.add(leftOver("its container was removed by somebody else"));
+        warnings.add(leftOver(address, "its container was removed by somebody else"));
         return;
       }
       case ENDED, RUNNING -> {}
     }
     for (var again = false; ; again = true) {
       try {
-        runtime.start(name, files);
-        var service = new VolumeService(address, name, files);
+        runtime.start(address, files);
+        var service = new VolumeService(address, files);
         awaitReady(service, address);
         service.delete(patience.delete());
         return;
       } catch (PlatterException e) {
         var interrupted = Thread.currentThread().isInterrupted();
         // What it was doing for a PUT that nobody waits for may have ended it in the meantime.
-        if (!again && !interrupted && runtime.state(name, files) == State.ENDED) {
+        if (!again && !interrupted && runtime.state(name, address, files) == State.ENDED) {
           continue;
         }
         if (interrupted || Files.exists(files.answer())) {
           throw e.with(ContainerLog.tail(files));
         }
-        warnings.add(leftOver(e.getMessage()));
+        warnings.add(leftOver(address, e.getMessage()));
         return;
       }
     }
   }
 
-  private String leftOver(@Nullable String why) {
-    return "the volume " + name.word() + " may be left over: " + why;
+  private static String leftOver(ServiceAddress address, @Nullable String why) {
+    return "the volume " + address.container() + " may be left over: " + why;
   }
 }

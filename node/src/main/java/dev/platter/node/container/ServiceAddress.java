@@ -11,15 +11,20 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.util.Optional;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the service is. The container shares the machine's network and is asked to listen on the
- * loopback address alone: no bridge, no address to hand out and to take back, and an iSCSI target
- * in the container is one that QEMU reaches.
+ * Which container the service is in, and where. The container shares the machine's network and is
+ * asked to listen on the loopback address alone: no bridge, no address to hand out and to take
+ * back, and an iSCSI target in the container is one that QEMU reaches.
+ *
+ * @param container its name, and the volume's in requests. It is drawn at random and known nowhere
+ *     but in the volume's directory before there is a container, so no two directories mean the
+ *     same container
  */
 @JsonInclude(JsonInclude.Include.NON_NULL)
-record ServiceAddress(Scheme scheme, int port, @Nullable String probe) {
+record ServiceAddress(String container, Scheme scheme, int port, @Nullable String probe) {
   static final String HOST = "127.0.0.1";
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -30,7 +35,10 @@ record ServiceAddress(Scheme scheme, int port, @Nullable String probe) {
   static ServiceAddress of(VolumeContainer container) throws IOException {
     var given = container.port();
     return new ServiceAddress(
-        container.scheme(), given == null ? freePort() : given, container.probe());
+        "platter-" + UUID.randomUUID(),
+        container.scheme(),
+        given == null ? freePort() : given,
+        container.probe());
   }
 
   private static int freePort() throws IOException {

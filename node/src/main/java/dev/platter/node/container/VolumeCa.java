@@ -42,11 +42,11 @@ final class VolumeCa {
   private VolumeCa() {}
 
   /** Makes the directory {@code tls} with all that is in it; nobody but its owner can read it. */
-  static void issue(VolumeName name, VolumeFiles files) throws IOException {
+  static void issue(String volume, VolumeFiles files) throws IOException {
     try {
       var authority = keys();
       var server = keys();
-      var authorityName = name("Platter CA for " + name.word());
+      var authorityName = name("Platter CA for " + volume);
       var authorityId = identifier(authority.getPublic());
       var root =
           certificate(
@@ -61,7 +61,7 @@ final class VolumeCa {
           certificate(
               authority.getPrivate(),
               authorityName,
-              name(name.word()),
+              name(volume),
               server.getPublic(),
               critical(BASIC_CONSTRAINTS, Der.sequence()),
               critical(KEY_USAGE, Der.bits(7, new byte[] {(byte) 0b1000_0000})),

@@ -6,7 +6,8 @@ import java.nio.file.Path;
  * Knows every path below the directory of a volume.
  *
  * <pre>
- * address       where the service listens; published when all else is ready for the container
+ * address       the container's name and where its service listens; published when all else is
+ *               ready for the container
  * tls/          key and certificate, which the container sees, and the CA
  * environment   only while the container is created: it may hold secrets
  * lock          held by whoever changes the container

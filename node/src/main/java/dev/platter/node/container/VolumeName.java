@@ -1,20 +1,12 @@
 package dev.platter.node.container;
 
-import dev.platter.model.Uuids;
 import java.util.UUID;
 
 /**
- * Which disk of which VM a volume is for. All names follow from it, so nothing needs looking up.
+ * Which disk of which VM a volume is for. It names no container: a VM of another state directory,
+ * with the same containerd, may have the same name and hence the same UUID.
  */
 public record VolumeName(UUID vm, String disk) {
-  /**
-   * The container's name, and the volume's in requests. The disk's name itself may be one that
-   * containerd does not take.
-   */
-  public String word() {
-    return "platter-" + Uuids.version5(vm, "container/" + disk);
-  }
-
   /** For people. */
   @Override
   public String toString() {

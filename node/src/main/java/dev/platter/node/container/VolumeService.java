@@ -53,9 +53,9 @@ final class VolumeService {
   private final String volume;
   private final HttpClient.Builder clients;
 
-  VolumeService(ServiceAddress address, VolumeName name, VolumeFiles files) throws IOException {
+  VolumeService(ServiceAddress address, VolumeFiles files) throws IOException {
     this.address = address;
-    this.volume = name.word();
+    this.volume = address.container();
     this.clients =
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)

@@ -60,12 +60,28 @@ class DynamicVolumeTest {
     var volume = lab.volume();
     assertThat(volume.make(lab.container(""))).isEqualTo(new ClaimSource("made-for-you"));
     assertThat(volume.make(lab.container(""))).isEqualTo(new ClaimSource("made-for-you"));
-    assertThat(lab.storage.made).containsExactly(lab.name.word());
-    assertThat(lab.ctr("tasks", "list")).contains(lab.name.word()).contains("RUNNING");
+    var word = lab.word();
+    assertThat(lab.storage.made).containsExactly(word);
+    assertThat(lab.ctr("tasks", "list")).contains(word).contains("RUNNING");
     assertThat(volume.unmake()).isEmpty();
     assertThat(volume.unmake()).isEmpty();
-    assertThat(lab.storage.deleted).containsExactly(lab.name.word());
+    assertThat(lab.storage.deleted).containsExactly(word);
     assertThat(lab.storage.deletions).hasValue(1);
+  }
+
+  /** As two state directories with the same containerd have it, each with a VM of one name. */
+  @Test
+  void aVolumeOfTheSameNameInAnotherDirectoryIsAnotherVolume() throws IOException {
+    var directory = work.resolve("other state").resolve("volume");
+    var other = new DynamicVolume(lab.runtime(), lab.name, directory, VolumeLab.PATIENCE);
+    lab.volume().make(lab.container(""));
+    other.make(lab.container(""));
+    assertThat(lab.storage.volumes()).hasSize(2).contains(lab.word());
+    assertThat(other.unmake()).isEmpty();
+    assertThat(directory).doesNotExist();
+    assertThat(lab.storage.volumes()).containsExactly(lab.word());
+    assertThat(lab.ctr("tasks", "list", "-q").strip()).isEqualTo(lab.word());
+    assertThat(lab.volume().unmake()).isEmpty();
   }
 
   /** curl is another judge of the certificate, and of who may read the key. */
@@ -114,15 +130,15 @@ class DynamicVolumeTest {
   @Test
   void anEndedContainerIsStartedAgainToDeleteItsVolume() throws IOException {
     lab.volume().make(lab.container(""));
-    lab.ctr("tasks", "delete", "-f", lab.name.word());
+    lab.ctr("tasks", "delete", "-f", lab.word());
     assertThat(lab.volume().unmake()).isEmpty();
-    assertThat(lab.storage.deleted).containsExactly(lab.name.word());
+    assertThat(lab.storage.deleted).hasSize(1).isEqualTo(lab.storage.made);
   }
 
   @Test
   void aVolumeThatWasMadeIsKeptWhenItsContainerDoesNotStartAgain() throws IOException {
     lab.volume().make(lab.container(""));
-    lab.ctr("tasks", "delete", "-f", lab.name.word());
+    lab.ctr("tasks", "delete", "-f", lab.word());
     var port = ServiceAddress.read(new VolumeFiles(lab.directory)).orElseThrow().port();
     try (var thief = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
       Thread.ofVirtual().start(() -> hangUp(thief));
@@ -150,7 +166,7 @@ class DynamicVolumeTest {
     lab.storage.broken = true;
     assertThatThrownBy(lab.volume()::unmake).hasMessageContaining("the container answered 503");
     assertThat(lab.storage.volumes()).hasSize(1);
-    assertThat(lab.ctr("containers", "list", "-q")).contains(lab.name.word());
+    assertThat(lab.ctr("containers", "list", "-q")).contains(lab.word());
     lab.storage.broken = false;
     assertThat(lab.volume().unmake()).isEmpty();
   }
@@ -158,46 +174,52 @@ class DynamicVolumeTest {
   @Test
   void aContainerThatSomebodyElseRemovedIsTold() throws IOException {
     lab.volume().make(lab.container(""));
-    lab.ctr("tasks", "delete", "-f", lab.name.word());
-    lab.ctr("containers", "delete", lab.name.word());
+    var word = lab.word();
+    lab.ctr("tasks", "delete", "-f", word);
+    lab.ctr("containers", "delete", word);
     assertThat(lab.volume().unmake())
         .singleElement()
         .asString()
-        .contains(lab.name.word() + " may be left over");
+        .contains(word + " may be left over");
     assertThat(lab.storage.volumes()).hasSize(1);
     lab.storage.forget();
   }
 
   @Test
-  void aForeignContainerOfTheSameNameIsNotTouched() {
+  void aForeignContainerOfTheSameNameIsNotTouched() throws IOException {
     lab.runtimeImage();
-    lab.ctr("containers", "create", lab.image, lab.name.word());
+    prepare("platter-x");
+    lab.ctr("containers", "create", "--label", "dev.platter.vm=other", lab.image, "platter-x");
     assertThat(failure("").code()).isEqualTo(Code.CONFLICT);
-    assertThat(lab.ctr("containers", "list", "-q")).contains(lab.name.word());
-    lab.ctr("containers", "delete", lab.name.word());
+    assertThat(lab.ctr("containers", "list", "-q")).contains("platter-x");
+    lab.ctr("containers", "delete", "platter-x");
+  }
+
+  private static VolumeFiles prepare(String container) throws IOException {
+    Files.createDirectories(lab.directory);
+    var files = new VolumeFiles(lab.directory);
+    new ServiceAddress(container, Scheme.HTTP, 1, null).publish(files);
+    Files.createFile(files.lock());
+    return files;
   }
 
   /** A ctr that goes on when its Platter was killed has the lock; undoing waits for it. */
   @Test
   void whatAKilledProcessHadBegunIsAwaited() throws Exception {
     lab.runtimeImage();
-    Files.createDirectories(lab.directory);
-    var files = new VolumeFiles(lab.directory);
-    new ServiceAddress(Scheme.HTTPS, 1, null).publish(files);
-    var lock = Files.createFile(files.lock());
+    var lock = prepare("platter-x").lock();
     var orphan =
         new ProcessBuilder(
                 "flock",
                 lock.toString(),
                 "sh",
                 "-c",
-                "echo; sleep 1; ctr -a %s -n %s containers create --label dev.platter.vm=%s %s %s"
+                "echo; sleep 1; ctr -a %s -n %s containers create --label dev.platter.vm=%s %s platter-x"
                     .formatted(
                         lab.containerd.socket(),
                         ContainerRuntime.NAMESPACE,
                         lab.name.vm(),
-                        lab.image,
-                        lab.name.word()))
+                        lab.image))
             .start();
     assertThat(orphan.getInputStream().read()).isEqualTo('\n');
     lab.volume().unmake();

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.platter.lab.Shell;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.UUID;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -18,7 +17,7 @@ class VolumeCaTest {
   @BeforeEach
   void issue() throws IOException {
     files = new VolumeFiles(work);
-    VolumeCa.issue(new VolumeName(UUID.randomUUID(), "data"), files);
+    VolumeCa.issue("volume", files);
   }
 
   private Shell.Result verify(String address, Path authority) {
@@ -46,7 +45,7 @@ class VolumeCaTest {
   void anotherVolumesAuthorityDoesNotVouchForIt() throws IOException {
     var other = new VolumeFiles(work.resolve("other"));
     java.nio.file.Files.createDirectory(other.directory());
-    VolumeCa.issue(new VolumeName(UUID.randomUUID(), "data"), other);
+    VolumeCa.issue("other", other);
     assertThat(verify("127.0.0.1", other.ca()).status()).isNotZero();
   }
 

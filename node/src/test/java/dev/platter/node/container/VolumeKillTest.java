@@ -59,7 +59,7 @@ class VolumeKillTest {
     KilledVolume.run("make", moment, lab);
     var volume = lab.volume();
     assertThat(volume.make(lab.container(""))).isEqualTo(new ClaimSource("made-for-you"));
-    assertThat(lab.storage.made).containsExactly(lab.name.word());
+    assertThat(lab.storage.made).containsExactly(lab.word());
     volume.unmake();
     assertThat(lab.storage.deletions).hasValue(1);
     lab.assertNothingIsLeft();
@@ -75,7 +75,7 @@ class VolumeKillTest {
     lab.volume().make(lab.container(""));
     KilledVolume.run("unmake", moment, lab);
     assertThat(lab.volume().unmake()).isEmpty();
-    assertThat(lab.storage.deleted).containsExactly(lab.name.word());
+    assertThat(lab.storage.deleted).hasSize(1).isEqualTo(lab.storage.made);
     assertThat(lab.storage.deletions).hasValue(moment == Moment.DELETED ? 2 : 1);
     lab.assertNothingIsLeft();
   }

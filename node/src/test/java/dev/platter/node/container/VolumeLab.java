@@ -37,6 +37,11 @@ public final class VolumeLab implements AutoCloseable {
     return new DynamicVolume(runtime(), name, directory, PATIENCE);
   }
 
+  /** The container's name, and the volume's; known as long as there is the volume. */
+  String word() throws IOException {
+    return ServiceAddress.read(new VolumeFiles(directory)).orElseThrow().container();
+  }
+
   VolumeContainer container(String behaviour) {
     return container(image, storage.port(), behaviour, Scheme.HTTPS);
   }
@@ -60,7 +65,7 @@ public final class VolumeLab implements AutoCloseable {
     assertThat(storage.volumes()).isEmpty();
     assertThat(ctr("containers", "list", "-q")).isBlank();
     assertThat(ctr("tasks", "list", "-q")).isBlank();
-    assertThat(ctr("snapshots", "list")).doesNotContain(name.word());
+    assertThat(ctr("snapshots", "list")).doesNotContain("platter-");
     assertThat(directory).doesNotExist();
   }
 

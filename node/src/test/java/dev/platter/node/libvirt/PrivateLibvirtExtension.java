@@ -179,7 +179,7 @@ public final class PrivateLibvirtExtension
   }
 
   /** The ids of all processes that have the path in an argument. */
-  static List<Long> processesOf(Path path) throws IOException {
+  public static List<Long> processesOf(Path path) throws IOException {
     List<Long> pids = new ArrayList<>();
     try (Stream<Path> processes = Files.list(Path.of("/proc"))) {
       for (Path process :
