@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.nio.file.StandardOpenOption.CREATE_NEW;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import dev.platter.image.raw.SparseWriter;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
@@ -13,11 +14,12 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes an empty qcow2 disk, usually over a base. What takes qemu-img a process and several syncs
- * is four small writes and one sync here, whatever the size of the disk:
+ * Makes a qcow2 disk, usually over a base and empty. What takes qemu-img a process and several
+ * syncs is four small writes and one sync here, whatever the size of the disk:
  *
  * <pre>
  *   cluster 0   header, name of the backing format, end of extensions, backing file
@@ -26,20 +28,25 @@ import org.jspecify.annotations.Nullable;
  *   cluster 3.. L1 table, all zero and therefore a hole but for its last byte
  * </pre>
  *
- * The file is made under its final name, which must not exist. There is no temporary name: the
+ * A disk that holds something from the start has L2 tables and then its data after that, in order
+ * of the disk, and as many refcount tables and blocks as that takes. The same disk gives the same
+ * bytes.
+ *
+ * <p>The file is made under its final name, which must not exist. There is no temporary name: the
  * caller has written down the name before it calls, and after a crash removes what is there. The
  * sync covers the file; that its directory entry is durable is the caller's concern too.
  */
 public final class Qcow2Overlay {
   private static final int CLUSTER_BITS = 16;
-  private static final int CLUSTER = 1 << CLUSTER_BITS;
-  private static final long L2_COVERAGE = (CLUSTER / 8L) << CLUSTER_BITS;
+  private static final int CLUSTER = OverlayLayout.CLUSTER;
   private static final int HEADER_LENGTH = 104;
   private static final int EXTENSION_BACKING_FORMAT = 0xE2792ACA;
-  private static final int FIRST_L1_CLUSTER = 3;
+
+  /** Says that a cluster has one user, as all have here. */
+  private static final long COPIED = 1L << 63;
 
   /** Where the L1 table reaches the 32 MiB that QEMU opens. */
-  private static final long MAX_VIRTUAL_SIZE = (32L << 20) / 8 * L2_COVERAGE;
+  private static final long MAX_VIRTUAL_SIZE = (32L << 20) / 8 * OverlayLayout.L2_COVERAGE;
 
   /** The size of the disk in an overlay of ours; 0 while it is being written. */
   public static long sizeOf(Path overlay) throws IOException {
@@ -92,46 +99,106 @@ public final class Qcow2Overlay {
    * @param virtualSize in bytes, rounded up to a multiple of 512
    */
   public static void create(Path path, Backing backing, long virtualSize) throws IOException {
-    write(path, backing, virtualSize);
+    create(path, backing, virtualSize, Clusters.NONE);
   }
 
   /** Makes a blank disk. */
   public static void create(Path path, long virtualSize) throws IOException {
-    write(path, null, virtualSize);
+    create(path, null, virtualSize, Clusters.NONE);
   }
 
-  private static void write(Path path, @Nullable Backing backing, long wanted) throws IOException {
-    if (wanted <= 0 || wanted > MAX_VIRTUAL_SIZE) {
+  /**
+   * Makes a disk that already holds some clusters.
+   *
+   * @param backing what is read elsewhere, zeros if null
+   * @param virtualSize in bytes, rounded up to a multiple of 512
+   * @param clusters within that size; read once, in order
+   */
+  public static void create(
+      Path path, @Nullable Backing backing, long virtualSize, Clusters clusters)
+      throws IOException {
+    if (virtualSize <= 0 || virtualSize > MAX_VIRTUAL_SIZE) {
       throw new IllegalArgumentException(
-          "virtual size %d: it must be 1 to %d".formatted(wanted, MAX_VIRTUAL_SIZE));
+          "virtual size %d: it must be 1 to %d".formatted(virtualSize, MAX_VIRTUAL_SIZE));
     }
-    long virtualSize = (wanted + 511) & ~511L;
-    int l1Entries = Math.toIntExact(Math.ceilDiv(virtualSize, L2_COVERAGE));
-    int clusters = FIRST_L1_CLUSTER + Math.ceilDiv(l1Entries * 8, CLUSTER);
-    ByteBuffer header = header(backing, virtualSize, l1Entries);
-    ByteBuffer refcountTable = ByteBuffer.allocate(8).putLong(2L * CLUSTER).flip();
-    ByteBuffer refcounts = ByteBuffer.allocate(clusters * 2);
-    while (refcounts.hasRemaining()) {
-      refcounts.putShort((short) 1);
-    }
+    long size = (virtualSize + 511) & ~511L;
+    long[] addresses = clusters.addresses();
+    check(addresses, size);
+    var layout = OverlayLayout.of(size, addresses);
+    ByteBuffer header = header(backing, size, layout);
     try (FileChannel file = FileChannel.open(path, CREATE_NEW, WRITE)) {
       write(file, header, 0);
-      write(file, refcountTable, CLUSTER);
-      write(file, refcounts.flip(), 2L * CLUSTER);
-      write(file, ByteBuffer.allocate(1), (long) clusters * CLUSTER - 1);
+      writeRefcounts(file, layout);
+      write(file, ByteBuffer.allocate(1), layout.end() * CLUSTER - 1);
+      writeTables(file, layout, addresses);
+      ByteBuffer cluster = ByteBuffer.allocateDirect(CLUSTER);
+      for (int i = 0; i < addresses.length; i++) {
+        clusters.read(addresses[i], cluster.clear());
+        SparseWriter.write(file, cluster.flip(), (layout.firstData() + i) * CLUSTER);
+      }
       file.force(true);
     }
   }
 
-  private static ByteBuffer header(@Nullable Backing backing, long virtualSize, int l1Entries) {
+  private static void check(long[] addresses, long size) {
+    long next = 0;
+    for (long address : addresses) {
+      if (address < next || address % CLUSTER != 0 || address >= size) {
+        throw new IllegalArgumentException(
+            "cluster at %d: it must be a multiple of %d, from %d on and in a disk of %d"
+                .formatted(address, CLUSTER, next, size));
+      }
+      next = address + CLUSTER;
+    }
+  }
+
+  private static void writeRefcounts(FileChannel file, OverlayLayout layout) throws IOException {
+    ByteBuffer table = ByteBuffer.allocate(Math.toIntExact(layout.refcountBlocks() * 8));
+    ByteBuffer block = ByteBuffer.allocate(CLUSTER);
+    long left = layout.end();
+    for (long at = layout.firstRefcountBlock(); at < layout.firstL1(); at++) {
+      table.putLong(at * CLUSTER);
+      block.clear();
+      for (long i = Math.min(left, OverlayLayout.REFCOUNTS); i > 0; i--) {
+        block.putShort((short) 1);
+      }
+      write(file, block.flip(), at * CLUSTER);
+      left -= OverlayLayout.REFCOUNTS;
+    }
+    write(file, table.flip(), OverlayLayout.REFCOUNT_TABLE * CLUSTER);
+  }
+
+  /** Of each L2 table only the stretch that is used; the rest stays a hole. */
+  private static void writeTables(FileChannel file, OverlayLayout layout, long[] addresses)
+      throws IOException {
+    ByteBuffer table = ByteBuffer.allocate(CLUSTER);
+    long l2 = layout.firstL2() * CLUSTER;
+    for (int i = 0; i < addresses.length; l2 += CLUSTER) {
+      long number = addresses[i] / OverlayLayout.L2_COVERAGE;
+      long start = number * OverlayLayout.L2_COVERAGE;
+      int first = (int) ((addresses[i] - start) / CLUSTER) * 8;
+      Arrays.fill(table.array(), (byte) 0);
+      table.clear();
+      for (; i < addresses.length && addresses[i] - start < OverlayLayout.L2_COVERAGE; i++) {
+        table.position((int) ((addresses[i] - start) / CLUSTER) * 8);
+        table.putLong((layout.firstData() + i) * CLUSTER | COPIED);
+      }
+      write(file, table.flip().position(first), l2 + first);
+      ByteBuffer entry = ByteBuffer.allocate(8).putLong(l2 | COPIED).flip();
+      write(file, entry, layout.firstL1() * CLUSTER + number * 8);
+    }
+  }
+
+  private static ByteBuffer header(
+      @Nullable Backing backing, long virtualSize, OverlayLayout layout) {
     ByteBuffer h = ByteBuffer.allocate(HEADER_LENGTH + 8 + 16 + 8 + Backing.MAX_PATH);
     h.putInt(Header.MAGIC).putInt(3);
     h.putLong(0).putInt(0); // the backing file, known below
     h.putInt(CLUSTER_BITS);
     h.putLong(virtualSize);
     h.putInt(0); // not encrypted
-    h.putInt(l1Entries).putLong((long) FIRST_L1_CLUSTER * CLUSTER);
-    h.putLong(CLUSTER).putInt(1); // refcount table
+    h.putInt(layout.l1Entries()).putLong(layout.firstL1() * CLUSTER);
+    h.putLong(OverlayLayout.REFCOUNT_TABLE * CLUSTER).putInt(layout.refcountTableClusters());
     h.putInt(0).putLong(0); // no snapshots
     h.putLong(0).putLong(0).putLong(0); // no features
     h.putInt(4).putInt(HEADER_LENGTH); // refcounts of 2^4 bits
