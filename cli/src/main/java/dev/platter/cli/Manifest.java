@@ -20,19 +20,20 @@ final class Manifest {
 
   /** A file of VMs with what it and others hold beside them. */
   static Objects read(String file, List<String> others) throws IOException {
-    var objects = read(file);
+    var beside = objects(others);
+    var objects = read(file, beside);
     if (objects.vms().isEmpty()) {
       throw PlatterException.of(
           Code.INVALID, "there is no VM in " + file, "Describe one in it; see examples/.");
     }
-    return objects.with(objects(others));
+    return objects.with(beside);
   }
 
   /** Files that hold no VMs. */
   static Objects objects(List<String> files) throws IOException {
     var objects = Objects.NONE;
     for (var file : files) {
-      var more = read(file);
+      var more = read(file, Objects.NONE);
       if (!more.vms().isEmpty()) {
         throw PlatterException.of(
             Code.INVALID,
@@ -44,8 +45,8 @@ final class Manifest {
     return objects;
   }
 
-  private static Objects read(String file) throws IOException {
-    return Manifests.objects(shown(file), text(file));
+  private static Objects read(String file, Objects others) throws IOException {
+    return Manifests.objects(shown(file), text(file), others);
   }
 
   /** What messages call the file. */

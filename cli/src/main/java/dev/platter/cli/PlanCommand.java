@@ -47,7 +47,7 @@ final class PlanCommand extends NodeCommand {
         all.put("plan", PlanJson.tree(planned.plan()));
         all.put("whole", planned.plan().whole());
         all.put("domain", Objects.requireNonNullElse(planned.domainXml(), ""));
-        all.put("cloudInit", seed == null ? java.util.Map.of() : seed.files());
+        all.put("cloudInit", seed == null ? java.util.Map.of() : seed.shown());
         output.print(all, out());
         continue;
       }
@@ -62,7 +62,7 @@ final class PlanCommand extends NodeCommand {
                   ? "\n# domain\n" + planned.domainXml()
                   : "    The other steps and the domain follow from what the containers answer.\n");
       if (seed != null) {
-        seed.files().forEach((name, text) -> out().println("# cloud-init: " + name + "\n" + text));
+        seed.shown().forEach((name, text) -> out().println("# cloud-init: " + name + "\n" + text));
       }
     }
     out().flush();

@@ -70,7 +70,8 @@ final class DiskReader {
             target,
             size,
             driver,
-            keep);
+            keep,
+            false);
     Rules.ofDisk(disk).forEach(violation -> fields.problem(violation.field(), violation.message()));
     return fields.problemCount() > before ? null : disk;
   }

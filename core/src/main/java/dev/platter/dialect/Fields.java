@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
@@ -181,6 +182,24 @@ final class Fields {
     return node == null ? null : of(node, path(key), problems);
   }
 
+  /** As {@link #fields}, with names that may have any case. */
+  @Nullable Fields folded(String key) {
+    var fields = fields(key);
+    if (fields == null) {
+      return null;
+    }
+    var folded = new Fields(fields.path, fields.mark, problems);
+    fields.nodes.forEach(
+        (name, node) -> {
+          var lower = name.toLowerCase(Locale.ROOT);
+          if (folded.nodes.putIfAbsent(lower, node) != null) {
+            fields.problem(name, "the option is given twice, in different case");
+          }
+          folded.keys.put(lower, fields.keys.getOrDefault(name, node));
+        });
+    return folded;
+  }
+
   @Nullable Fields requiredFields(String key) {
     var node = take(key);
     if (node == null) {
@@ -214,6 +233,19 @@ final class Fields {
     return out;
   }
 
+  /** A mapping of text to text, such as labels. */
+  Map<String, String> textMap(String key) {
+    var fields = fields(key);
+    var out = new LinkedHashMap<String, String>();
+    if (fields != null) {
+      for (var name : fields.names()) {
+        var text = fields.text(name);
+        out.put(name, text == null ? "" : text);
+      }
+    }
+    return out;
+  }
+
   Map<String, Object> map(String key) {
     var node = take(key);
     if (node == null) {
@@ -232,6 +264,10 @@ final class Fields {
    */
   int problemCount() {
     return problems.count();
+  }
+
+  Problems problems() {
+    return problems;
   }
 
   void problem(String key, String message) {
@@ -262,7 +298,7 @@ final class Fields {
     };
   }
 
-  private static String brief(String text) {
+  static String brief(String text) {
     return text.length() > 40 ? text.substring(0, 40) + "…" : text;
   }
 }

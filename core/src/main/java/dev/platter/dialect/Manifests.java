@@ -18,7 +18,7 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
  */
 public final class Manifests {
   private static final String KINDS =
-      "VM, VirtualMachine, PersistentVolumeClaim, PersistentVolume, Secret and ConfigMap";
+      "Pod, VM, VirtualMachine, PersistentVolumeClaim, PersistentVolume, Secret and ConfigMap";
 
   private Manifests() {}
 
@@ -38,6 +38,13 @@ public final class Manifests {
    * @throws dev.platter.model.PlatterException with every problem of the file
    */
   public static Objects objects(String file, String text) {
+    return objects(file, text, Objects.NONE);
+  }
+
+  /**
+   * @param others what was read from other files: what a pod refers to may be there
+   */
+  public static Objects objects(String file, String text, Objects others) {
     var problems = new Problems(file);
     var documents = YamlDocuments.parse(text, problems);
     var objects = Objects.NONE;
@@ -51,8 +58,28 @@ public final class Manifests {
     if (documents.isEmpty()) {
       problems.add(1, "", "the file is empty; describe a VM in it (see examples/)");
     }
+    var pods = new PodObjects(objects.with(others), problems);
+    for (var document : documents) {
+      objects = objects.with(pods(document, pods, problems));
+    }
     problems.throwIfAny();
     return objects;
+  }
+
+  /** Pods come last, since they are made of other objects. */
+  private static Objects pods(Node node, PodObjects pods, Problems problems) {
+    var kind = VmObjects.child(node, "kind") instanceof ScalarNode word ? word.getValue() : "";
+    var out = Objects.NONE;
+    if (kind.equals("Pod")) {
+      var fields = Fields.of(node, "", problems);
+      return fields == null ? out : pods.read(fields);
+    }
+    if (kind.equals("List") && VmObjects.child(node, "items") instanceof SequenceNode items) {
+      for (var item : items.getValue()) {
+        out = out.with(pods(item, pods, problems));
+      }
+    }
+    return out;
   }
 
   private static boolean describesVm(Node document) {
@@ -134,9 +161,13 @@ public final class Manifests {
         version(fields, "platter.dev/v1alpha1");
         yield of(vms.object(fields));
       }
+      case "Pod" -> {
+        version(fields, "v1");
+        yield Objects.NONE;
+      }
       case "Secret" -> {
         version(fields, "v1");
-        yield Objects.of(SecretObjects.read(fields));
+        yield DataObjects.secret(fields);
       }
       case "PersistentVolumeClaim" -> {
         version(fields, "v1");
@@ -148,7 +179,7 @@ public final class Manifests {
       }
       case "ConfigMap" -> {
         version(fields, "v1");
-        yield CephClusters.read(fields);
+        yield DataObjects.config(fields);
       }
       case "List" -> {
         version(fields, "v1");

@@ -1,6 +1,7 @@
 package dev.platter.dialect;
 
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** Names of Kubernetes objects. */
 final class Names {
@@ -21,6 +22,19 @@ final class Names {
    */
   static boolean tooLong(String namespace, String name) {
     return namespace.length() + name.length() > MOST_TOGETHER;
+  }
+
+  /** Reports what is wrong with the name and the namespace of an object. */
+  static void check(Fields metadata, String namespace, @Nullable String name) {
+    if (name != null && !valid(name)) {
+      metadata.problem("name", complaint(name));
+    } else if (name != null && tooLong(namespace, name)) {
+      metadata.problem(
+          "name", "namespace and name have more than " + MOST_TOGETHER + " characters together");
+    }
+    if (!valid(namespace) || namespace.contains(".")) {
+      metadata.problem("namespace", complaint(namespace));
+    }
   }
 
   static String complaint(String name) {

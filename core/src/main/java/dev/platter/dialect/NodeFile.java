@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  *   platter.dev/storage.limit.fast: 100Gi
  * </pre>
  *
- * The default pool is there without being named; it can be put elsewhere and limited like others.
+ * Some pools are there without being named; they can be put elsewhere and limited like others.
  */
 public final class NodeFile {
   /** Behind the slash, the name of an annotation has 63 characters at most. */
@@ -36,14 +36,14 @@ public final class NodeFile {
 
   /**
    * @param file the file's name, for messages
-   * @param usual where the default pool lies if the file does not say
+   * @param usual where the built-in pools lie if the file does not say, by name
    * @param directory the real path of a directory that can be used; an IllegalArgumentException
    *     says why another cannot
-   * @return every pool by name, the default one among them
+   * @return every pool by name, the built-in ones among them
    * @throws dev.platter.model.PlatterException with every problem of the file
    */
   public static List<Pool> pools(
-      String file, String text, Path usual, Function<String, Path> directory) {
+      String file, String text, Map<String, Path> usual, Function<String, Path> directory) {
     var problems = new Problems(file);
     var documents = YamlDocuments.parse(text, problems);
     if (documents.size() > 1) {
@@ -57,21 +57,22 @@ public final class NodeFile {
     }
     var pools =
         annotations == null
-            ? List.of(new Pool(Pool.DEFAULT, usual, null))
+            ? new TreeMap<>(usual)
+                .entrySet().stream()
+                    .map(pool -> new Pool(pool.getKey(), pool.getValue(), null))
+                    .toList()
             : new NodeFile(annotations, directory).read(usual);
     problems.throwIfAny();
     return pools;
   }
 
-  private List<Pool> read(Path usual) {
+  private List<Pool> read(Map<String, Path> usual) {
     for (var key : annotations.names()) {
       if (key.startsWith(Pool.USAGE_TYPE)) {
         directory(key, key.substring(Pool.USAGE_TYPE.length()), usual);
       }
     }
-    if (!annotations.has(Pool.USAGE_TYPE + Pool.DEFAULT)) {
-      directories.put(Pool.DEFAULT, usual);
-    }
+    usual.forEach(directories::putIfAbsent);
     for (var key : annotations.names()) {
       if (key.startsWith(Pool.LIMIT)) {
         limit(key, key.substring(Pool.LIMIT.length()));
@@ -86,7 +87,7 @@ public final class NodeFile {
         .toList();
   }
 
-  private void directory(String key, String name, Path usual) {
+  private void directory(String key, String name, Map<String, Path> usual) {
     if (!Names.valid(name) || name.length() > LONGEST) {
       annotations.problem(
           key,
@@ -104,9 +105,12 @@ public final class NodeFile {
     for (var other : directories.entrySet()) {
       refuseOverlap(key, path, other.getKey(), other.getValue());
     }
-    if (!annotations.has(Pool.USAGE_TYPE + Pool.DEFAULT)) {
-      refuseOverlap(key, path, Pool.DEFAULT, usual);
-    }
+    usual.forEach(
+        (builtIn, place) -> {
+          if (!annotations.has(Pool.USAGE_TYPE + builtIn)) {
+            refuseOverlap(key, path, builtIn, place);
+          }
+        });
     directories.put(name, path);
   }
 

@@ -42,7 +42,35 @@ final class PlainValues {
     }
   }
 
-  private static Map<String, Object> cast(Map<?, ?> map) {
+  /**
+   * A text that is YAML: maps, lists and scalars; empty text is an empty map.
+   *
+   * @throws dev.platter.model.PlatterException with every problem of the text
+   */
+  static Object parse(String text) {
+    var problems = new Problems("YAML");
+    var documents = YamlDocuments.parse(text, problems);
+    if (documents.isEmpty()) {
+      return Map.of();
+    }
+    if (documents.size() > 1) {
+      problems.add(documents.get(1).getStartMark(), "", "expected one YAML document");
+    }
+    var node = documents.getFirst();
+    try {
+      var value = new PlainValues("", problems).value(node, 0);
+      problems.throwIfAny();
+      return value == null ? Map.of() : value;
+    } catch (TooMuchException e) {
+      problems.add(
+          node.getStartMark(),
+          "",
+          "more than " + MOST_VALUES + " values or " + MOST_DEPTH + " levels");
+      throw problems.toException();
+    }
+  }
+
+  static Map<String, Object> cast(Map<?, ?> map) {
     var out = new LinkedHashMap<String, Object>();
     map.forEach((key, value) -> out.put(String.valueOf(key), value));
     return out;

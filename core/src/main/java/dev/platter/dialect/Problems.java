@@ -9,6 +9,7 @@ import org.snakeyaml.engine.v2.exceptions.Mark;
 /** Collects everything that is wrong with one file, so that the user sees all of it at once. */
 final class Problems {
   private static final int MOST = 50;
+  private static final int LONGEST = 600;
 
   private final String file;
   private final List<Problem> found = new ArrayList<>();
@@ -26,10 +27,18 @@ final class Problems {
   /** The line is counted from 1. */
   void add(int line, String path, String message) {
     var where = path.isEmpty() ? "" : path + ": ";
-    var text = file + ":" + line + ": " + where + message;
+    var text = file + ":" + line + ": " + where + shortened(message);
     if (found.stream().noneMatch(problem -> problem.text.equals(text))) {
       found.add(new Problem(line, text));
     }
+  }
+
+  /** A message may repeat what it complains of, and that may be as long as the file. */
+  private static String shortened(String message) {
+    var half = LONGEST / 2;
+    return message.length() <= LONGEST
+        ? message
+        : message.substring(0, half) + " … " + message.substring(message.length() - half);
   }
 
   int count() {

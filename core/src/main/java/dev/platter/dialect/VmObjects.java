@@ -3,6 +3,7 @@ package dev.platter.dialect;
 import dev.platter.model.ByteSize;
 import dev.platter.model.CloudInit;
 import dev.platter.model.Disk;
+import dev.platter.model.Inside;
 import dev.platter.model.PortForward;
 import dev.platter.model.Rules;
 import dev.platter.model.Uuids;
@@ -41,19 +42,8 @@ final class VmObjects {
     var metadata = fields.fields("metadata");
     var name = metadata == null ? null : metadata.text("name");
     var namespace = metadata == null ? null : metadata.text("namespace");
-    if (name != null && !Names.valid(name)) {
-      problemName(metadata, "name", name);
-      name = null;
-    }
-    if (namespace != null && (!Names.valid(namespace) || namespace.contains("."))) {
-      problemName(metadata, "namespace", namespace);
-    }
-    if (metadata != null
-        && name != null
-        && Names.tooLong(namespace == null ? DEFAULT_NAMESPACE : namespace, name)) {
-      metadata.problem(
-          "name",
-          "namespace and name have more than " + Names.MOST_TOGETHER + " characters together");
+    if (metadata != null) {
+      Names.check(metadata, namespace == null ? DEFAULT_NAMESPACE : namespace, name);
     }
     var spec = fields.requiredFields("spec");
     fields.done();
@@ -99,12 +89,6 @@ final class VmObjects {
     return vm(namespace, name, uuid, cores, memory, disks, cloudInit, publish);
   }
 
-  private static void problemName(@Nullable Fields metadata, String key, String name) {
-    if (metadata != null) {
-      metadata.problem(key, Names.complaint(name));
-    }
-  }
-
   /** A list of disks on its own. */
   @Nullable Vm fragment(List<Node> items, String path) {
     return vm(
@@ -140,7 +124,9 @@ final class VmObjects {
         memory == null ? DEFAULT_MEMORY : memory,
         disks,
         cloudInit,
-        publish);
+        publish,
+        Inside.NOTHING,
+        null);
   }
 
   private static @Nullable UUID firmwareUuid(Fields domain) {
@@ -226,7 +212,8 @@ final class VmObjects {
         text,
         metaData,
         networkConfig,
-        keys);
+        keys,
+        false);
   }
 
   private static List<PortForward> publish(Fields spec) {

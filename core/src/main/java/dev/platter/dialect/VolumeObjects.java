@@ -6,7 +6,6 @@ import dev.platter.model.Volume;
 import dev.platter.model.Volumes;
 import java.util.Arrays;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
@@ -37,6 +36,7 @@ final class VolumeObjects {
     var volume = spec.text("volumeName");
     var block = spec.word("volumeMode", BLOCK);
     var modes = modes(spec);
+    var storageClass = spec.text("storageClassName");
     var resources = spec.fields("resources");
     var requests = resources == null ? null : resources.fields("requests");
     var size = requests == null ? null : requests.size("storage");
@@ -55,7 +55,8 @@ final class VolumeObjects {
                 volume == null || volume.isEmpty() ? null : volume,
                 block != null && block,
                 modes,
-                size)));
+                size,
+                storageClass == null ? "" : storageClass)));
   }
 
   static Objects volume(Fields fields) {
@@ -69,13 +70,30 @@ final class VolumeObjects {
     var block = spec.word("volumeMode", BLOCK);
     var claim = claimRef(spec);
     var found = VolumeStorage.read(spec, name);
+    var offer = offer(spec);
     if (found == null || fields.problemCount() > before) {
       return Objects.NONE;
     }
     var volume =
         new Volume(
-            name, claim, block != null && block, found.fsType(), found.readOnly(), found.storage());
-    return new Objects(List.of(), found.secrets(), Volumes.of(volume));
+            name,
+            claim,
+            block != null && block,
+            found.fsType(),
+            found.readOnly(),
+            found.storage(),
+            found.partition(),
+            offer);
+    return Objects.of(found.secrets()).with(Objects.of(Volumes.of(volume)));
+  }
+
+  private static Volume.Offer offer(Fields spec) {
+    var capacity = spec.fields("capacity");
+    var storageClass = spec.text("storageClassName");
+    return new Volume.Offer(
+        capacity == null ? null : capacity.size("storage"),
+        modes(spec),
+        storageClass == null ? "" : storageClass);
   }
 
   private static @Nullable String name(Fields metadata, String example) {
@@ -118,5 +136,9 @@ final class VolumeObjects {
    * @param secrets what stands in the volume itself and would be better in a Secret
    */
   record Found(
-      Volume.Storage storage, @Nullable String fsType, boolean readOnly, SecretData secrets) {}
+      Volume.Storage storage,
+      @Nullable String fsType,
+      boolean readOnly,
+      SecretData secrets,
+      @Nullable Integer partition) {}
 }

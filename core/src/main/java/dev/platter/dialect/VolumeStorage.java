@@ -6,9 +6,7 @@ import dev.platter.model.IscsiSource;
 import dev.platter.model.RbdSource;
 import dev.platter.model.SecretData;
 import dev.platter.model.Volume;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -37,11 +35,9 @@ final class VolumeStorage {
   private static final String KEY = "key";
 
   private final Fields storage;
-  private final String volume;
 
-  private VolumeStorage(Fields storage, String volume) {
+  private VolumeStorage(Fields storage) {
     this.storage = storage;
-    this.volume = volume;
   }
 
   /** Null, with the reasons reported, if it cannot be read. */
@@ -59,19 +55,19 @@ final class VolumeStorage {
     if (fields == null) {
       return null;
     }
-    var reader = new VolumeStorage(fields, volume);
+    var reader = new VolumeStorage(fields);
     return switch (type) {
       case "iscsi" -> reader.iscsi();
       case "rbd" -> reader.rbd();
-      case "flexVolume" -> reader.flexVolume();
+      case "flexVolume" -> FlexVolumes.read(fields, "PersistentVolume", volume);
       case "csi" -> reader.csi();
       case "local", "hostPath" -> reader.local();
       default -> unknown(type);
     };
   }
 
-  private static Found unknown(String type) {
-    return new Found(new Volume.Unknown(type), null, false, SecretData.NONE);
+  static Found unknown(String type) {
+    return new Found(new Volume.Unknown(type), null, false, SecretData.NONE, null);
   }
 
   private @Nullable Found found(Volume.@Nullable Storage found) {
@@ -80,7 +76,11 @@ final class VolumeStorage {
     return found == null
         ? null
         : new Found(
-            found, fsType == null || fsType.isEmpty() ? null : fsType, readOnly, SecretData.NONE);
+            found,
+            fsType == null || fsType.isEmpty() ? null : fsType,
+            readOnly,
+            SecretData.NONE,
+            null);
   }
 
   private @Nullable Found local() {
@@ -101,7 +101,13 @@ final class VolumeStorage {
     var lun = storage.integer("lun", 0, 16383);
     Volume.Login login = null;
     if (storage.flag("chapAuthSession")) {
-      login = login("secretRef", null, "node.session.auth.username", "node.session.auth.password");
+      login =
+          login(
+              storage,
+              "secretRef",
+              null,
+              "node.session.auth.username",
+              "node.session.auth.password");
       if (login == null) {
         storage.problem("chapAuthSession", "needs a secretRef with the name of a Secret");
       }
@@ -115,55 +121,10 @@ final class VolumeStorage {
     var monitors = NetworkSources.hosts(storage, "monitors", RbdSource.DEFAULT_PORT);
     var pool = word(storage, "pool", "rbd");
     var image = NetworkSources.word(storage, "image", "disk1", NetworkSources.WORD);
-    var login = login("secretRef", user(storage), "", KEY);
+    var login = login(storage, "secretRef", user(storage), "", KEY);
     return pool == null || image == null || monitors.isEmpty()
         ? null
         : found(new Volume.Rbd(monitors, null, pool, image, login));
-  }
-
-  /** With the options of Virtlet's Ceph volumes, whose key stands among them. */
-  private @Nullable Found flexVolume() {
-    var driver = storage.requiredText("driver", "ceph");
-    var options = storage.fields("options");
-    if (driver == null) {
-      return null;
-    }
-    var type = options == null ? null : options.text("type");
-    if (options == null || (!driver.contains("ceph") && !"ceph".equals(type))) {
-      return unknown("flexVolume with driver " + driver);
-    }
-    var monitor = options.has("monitors") ? "monitors" : "monitor";
-    var texts = options.requiredText(monitor, "192.0.2.1:6789");
-    if (texts == null) {
-      return null;
-    }
-    var monitors =
-        NetworkSources.hosts(
-            options, monitor, List.of(texts.strip().split("[, ]+")), RbdSource.DEFAULT_PORT);
-    var pool = word(options, "pool", "rbd");
-    var image =
-        NetworkSources.word(
-            options, options.has("image") ? "image" : "volume", "disk1", NetworkSources.WORD);
-    var user = user(options);
-    var secret = options.text("secret");
-    if (pool == null || image == null || monitors.isEmpty()) {
-      return null;
-    }
-    // No namespace has a capital letter, so no Secret has this name.
-    var login =
-        secret == null
-            ? login("secretRef", user, "", KEY)
-            : new Volume.Login(user, "", "PersistentVolume", volume, KEY);
-    var found = found(new Volume.Rbd(monitors, null, pool, image, login));
-    if (found == null || secret == null) {
-      return found;
-    }
-    var value = Map.of(KEY, secret.strip().getBytes(StandardCharsets.UTF_8));
-    return new Found(
-        found.storage(),
-        found.fsType(),
-        found.readOnly(),
-        new SecretData(Map.of("PersistentVolume/" + volume, value)));
   }
 
   private @Nullable Found csi() {
@@ -192,13 +153,13 @@ final class VolumeStorage {
     if (image == null || !NetworkSources.WORD.matcher(image).matches()) {
       attributes.problem("imageName", "names no image; a static volume has it as its volumeHandle");
     }
-    var login = login("nodeStageSecretRef", null, "userID", "userKey");
+    var login = login(storage, "nodeStageSecretRef", null, "userID", "userKey");
     return cluster == null || pool == null || image == null
         ? null
         : found(new Volume.Rbd(List.of(), cluster, pool, image, login));
   }
 
-  private static @Nullable String word(Fields fields, String key, String fallback) {
+  static @Nullable String word(Fields fields, String key, String fallback) {
     return fields.has(key)
         ? NetworkSources.word(fields, key, fallback, NetworkSources.WORD)
         : fallback;
@@ -210,8 +171,8 @@ final class VolumeStorage {
     return user == null ? "admin" : user;
   }
 
-  private Volume.@Nullable Login login(
-      String field, @Nullable String user, String userKey, String key) {
+  static Volume.@Nullable Login login(
+      Fields storage, String field, @Nullable String user, String userKey, String key) {
     var secret = storage.fields(field);
     var name = secret == null ? null : secret.requiredText("name", "my-secret");
     var namespace = secret == null ? null : secret.text("namespace");

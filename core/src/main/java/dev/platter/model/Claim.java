@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param volume the volume that it is bound to; null if it does not say
  * @param block whether it asks for a block device and not for a file system
+ * @param storageClass empty if it asks for none
  */
 public record Claim(
     String namespace,
@@ -15,7 +16,8 @@ public record Claim(
     @Nullable String volume,
     boolean block,
     Set<Mode> modes,
-    ByteSize size) {
+    ByteSize size,
+    String storageClass) {
   /** What Kubernetes calls access modes. */
   public enum Mode {
     READ_WRITE_ONCE("ReadWriteOnce"),

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param metaData overrides of the generated meta-data
  * @param networkConfig network configuration, passed through; null leaves it to the guest
  * @param sshKeys public keys for the default user
+ * @param secret whether the user-data comes from a Secret and is shown to nobody
  */
 public record CloudInit(
     Type type,
@@ -21,7 +22,8 @@ public record CloudInit(
     @Nullable String userDataText,
     Map<String, Object> metaData,
     @Nullable Map<String, Object> networkConfig,
-    List<String> sshKeys) {
+    List<String> sshKeys,
+    boolean secret) {
 
   /** The layouts that cloud-init looks for. */
   public enum Type {

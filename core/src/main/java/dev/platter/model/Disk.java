@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param size the size of the local file; null means the source's
  * @param driver who opens a claim
  * @param keep whether the local file outlives a stop of the VM
+ * @param orLarger whether a source that is larger than {@code size} makes the local file larger,
+ *     instead of being refused
  */
 public record Disk(
     String name,
@@ -22,7 +24,8 @@ public record Disk(
     Target target,
     @Nullable ByteSize size,
     Driver driver,
-    boolean keep) {
+    boolean keep,
+    boolean orLarger) {
 
   /** Whether the source itself is written to. */
   public boolean writesSource() {
@@ -31,7 +34,14 @@ public record Disk(
 
   /** The same disk after its claim led to a source, which has no driver to choose. */
   public Disk withSource(Source found) {
-    return new Disk(name, found, access, copy, target, size, Driver.AUTO, keep);
+    return new Disk(name, found, access, copy, target, size, Driver.AUTO, keep, orLarger);
+  }
+
+  /** The same disk made anew, in the pool of pods. */
+  public Disk made(VolumeSource volume, ByteSize size) {
+    var copy = new Copy(CopyMode.NONE, Pool.VOLUMES);
+    return new Disk(
+        name, volume, Access.WRITE_EXCLUSIVE, copy, target, size, Driver.AUTO, true, false);
   }
 
   /** Whether the guest can write to it. */

@@ -27,7 +27,8 @@ public final class Rules {
   public static List<Violation> ofDisk(Disk disk) {
     var found = new ArrayList<Violation>();
     var mode = disk.copy().mode();
-    var inPlace = mode == CopyMode.NONE && !(disk.source() instanceof BlankSource);
+    var made = disk.source() instanceof BlankSource || disk.source() instanceof VolumeSource;
+    var inPlace = mode == CopyMode.NONE && !made;
     if (!DISK_NAME.matcher(disk.name()).matches()) {
       found.add(
           new Violation(
@@ -88,7 +89,7 @@ public final class Rules {
                       + " read-shared"));
         }
       }
-      case BlankSource _ -> blankRules(disk, mode, found);
+      case BlankSource _, VolumeSource _ -> blankRules(disk, mode, found);
       case FileSource file -> {
         if (file.format() == DiskFormat.QCOW2 && disk.access() == Access.WRITE_SHARED) {
           found.add(

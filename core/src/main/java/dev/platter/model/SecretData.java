@@ -3,6 +3,8 @@ package dev.platter.model;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /**
  * Secret objects with their values, in memory only. It shows nothing of them: not as text, and not
@@ -22,6 +24,11 @@ public final class SecretData {
 
   public boolean has(String name) {
     return secrets.containsKey(name);
+  }
+
+  /** All values of a Secret, by key. */
+  public Optional<SortedMap<String, byte[]>> find(String name) {
+    return Optional.ofNullable(secrets.get(name)).map(TreeMap::new);
   }
 
   public Optional<byte[]> find(String name, String key) {

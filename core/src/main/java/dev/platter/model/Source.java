@@ -5,6 +5,7 @@ public sealed interface Source
     permits ImageSource,
         FileSource,
         BlankSource,
+        VolumeSource,
         IscsiSource,
         RbdSource,
         NbdSource,

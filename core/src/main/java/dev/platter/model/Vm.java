@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param uuid the domain's UUID and what the guest sees as its SMBIOS UUID
  * @param disks in the order in which they were written; the boot disk is at position 0 of its bus
+ * @param cpu null leaves the processor to the machine
  */
 public record Vm(
     String namespace,
@@ -18,7 +19,9 @@ public record Vm(
     ByteSize memory,
     List<Disk> disks,
     @Nullable CloudInit cloudInit,
-    List<PortForward> publish) {
+    List<PortForward> publish,
+    Inside inside,
+    @Nullable CpuModel cpu) {
   /** The name of the cloud-init disk, which no other disk can have. */
   public static final String SEED_DISK = "cloud-init";
 
@@ -52,10 +55,10 @@ public record Vm(
   }
 
   public Vm withPublish(List<PortForward> ports) {
-    return new Vm(namespace, name, uuid, cpus, memory, disks, cloudInit, ports);
+    return new Vm(namespace, name, uuid, cpus, memory, disks, cloudInit, ports, inside, cpu);
   }
 
   public Vm withDisks(List<Disk> others) {
-    return new Vm(namespace, name, uuid, cpus, memory, others, cloudInit, publish);
+    return new Vm(namespace, name, uuid, cpus, memory, others, cloudInit, publish, inside, cpu);
   }
 }

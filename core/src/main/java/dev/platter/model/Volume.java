@@ -1,6 +1,7 @@
 package dev.platter.model;
 
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param claim {@code NAMESPACE/NAME} of the claim that it is kept for; null if it does not say
  * @param block whether it is a block device and not a file system
  * @param fsType the file system that a kubelet finds or makes on it; null if it does not say
+ * @param partition what a guest mounts of it; null if it does not say
  */
 public record Volume(
     String name,
@@ -16,7 +18,22 @@ public record Volume(
     boolean block,
     @Nullable String fsType,
     boolean readOnly,
-    Storage storage) {
+    Storage storage,
+    @Nullable Integer partition,
+    Offer offer) {
+
+  /**
+   * What claims choose it by.
+   *
+   * @param storageClass empty if it has none
+   */
+  public record Offer(@Nullable ByteSize capacity, Set<Claim.Mode> modes, String storageClass) {
+    public static final Offer NOTHING = new Offer(null, Set.of(), "");
+
+    public Offer {
+      modes = Set.copyOf(modes);
+    }
+  }
 
   /** Where its bytes are. */
   public sealed interface Storage {}
@@ -42,6 +59,12 @@ public record Volume(
       monitors = List.copyOf(monitors);
     }
   }
+
+  /** A device that the machine must have on its list of those for VMs. */
+  public record Listed(String path) implements Storage {}
+
+  /** A new disk for each VM that uses it. */
+  public record Fresh(ByteSize size) implements Storage {}
 
   /** A directory or a block device of the machine. */
   public record Local(String path) implements Storage {}

@@ -1,6 +1,7 @@
 package dev.platter.plan;
 
 import dev.platter.model.Access;
+import dev.platter.model.Binding;
 import dev.platter.model.Claim;
 import dev.platter.model.ClaimSource;
 import dev.platter.model.CopyMode;
@@ -20,6 +21,7 @@ import dev.platter.model.SecretRef;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
 import dev.platter.model.Volume;
+import dev.platter.model.VolumeSource;
 import dev.platter.model.Volumes;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -68,6 +70,9 @@ public final class Claims {
     }
     var volume = volume(disk, claim);
     checkAccess(disk, claim, volume);
+    if (volume.storage() instanceof Volume.Fresh fresh) {
+      return made(disk, claim, fresh);
+    }
     var found = disk.withSource(source(disk, claim, volume));
     for (var violation : Rules.ofDisk(found)) {
       throw failed(Code.INVALID, disk, violation.message(), "Change its " + violation.field());
@@ -75,11 +80,23 @@ public final class Claims {
     return found;
   }
 
+  /** Each VM has its own, whoever else uses the claim. */
+  private static Disk made(Disk disk, Claim claim, Volume.Fresh fresh) {
+    if (disk.copy().mode() != CopyMode.NONE || !disk.writable()) {
+      throw failed(
+          Code.INVALID,
+          disk,
+          "the volume of the claim " + claim.key() + " is made anew, so it can only be written to",
+          "Leave out the copy mode and the access mode.");
+    }
+    return disk.made(new VolumeSource(disk.name()), fresh.size());
+  }
+
   private Volume volume(Disk disk, Claim claim) {
     var name = claim.volume();
     Volume volume;
     if (name == null) {
-      volume = keptFor(disk, claim);
+      volume = chosen(disk, claim);
     } else {
       volume = volumes.volumes().get(name);
       if (volume == null) {
@@ -107,28 +124,28 @@ public final class Claims {
     return volume;
   }
 
-  private Volume keptFor(Disk disk, Claim claim) {
-    var found =
-        volumes.volumes().values().stream()
-            .filter(volume -> claim.key().equals(volume.claim()))
-            .toList();
-    if (found.size() == 1) {
-      return found.getFirst();
-    }
-    if (found.isEmpty()) {
+  private Volume chosen(Disk disk, Claim claim) {
+    var kept = Binding.keptFor(claim, volumes);
+    if (kept.size() > 1) {
+      var names = kept.stream().map(Volume::name).collect(Collectors.joining(", "));
       throw failed(
-          Code.INVALID,
+          Code.CONFLICT,
           disk,
-          "the claim " + claim.key() + " is not bound to a volume",
-          "Name one as spec.volumeName of the claim, or the claim as spec.claimRef of a volume:"
-              + " without a cluster nobody binds them.");
+          "several volumes name the claim " + claim.key() + " as theirs: " + names,
+          "Say in spec.volumeName of the claim which it is.");
     }
-    var names = found.stream().map(Volume::name).sorted().collect(Collectors.joining(", "));
-    throw failed(
-        Code.CONFLICT,
-        disk,
-        "several volumes name the claim " + claim.key() + " as theirs: " + names,
-        "Say in spec.volumeName of the claim which it is.");
+    return Binding.of(claim, volumes)
+        .orElseThrow(
+            () ->
+                failed(
+                    Code.INVALID,
+                    disk,
+                    "the claim "
+                        + claim.key()
+                        + " is not bound to a volume, and no free one that is given fits it",
+                    "Give a PersistentVolume of its class, modes and size, or name one as"
+                        + " spec.volumeName of the claim, or the claim as spec.claimRef of a"
+                        + " volume."));
   }
 
   private static void checkAccess(Disk disk, Claim claim, Volume volume) {
@@ -156,6 +173,8 @@ public final class Claims {
   private Source source(Disk disk, Claim claim, Volume volume) {
     return switch (volume.storage()) {
       case Volume.Local local -> local(disk, claim, volume, local);
+      case Volume.Listed device -> new DeviceSource(device.path());
+      case Volume.Fresh _ -> throw new IllegalArgumentException("is no source of bytes");
       case Volume.Iscsi iscsi -> {
         checkNetwork(disk, volume, "iscsi");
         yield new IscsiSource(

@@ -3,16 +3,17 @@ package dev.platter.plan;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.CloudInit;
+import dev.platter.model.PlainMaps;
 import dev.platter.model.Vm;
-import java.util.ArrayList;
+import dev.platter.plan.GuestScript.Files;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * /** Writes the files of a cloud-init seed. The user's own entries come first, what Platter adds
- * is merged behind.
+ * Writes the files of a cloud-init seed. The user's own entries come first, what Platter adds is
+ * merged behind.
  *
  * <p>What is YAML to cloud-init is written as JSON: its parser speaks YAML 1.1, where a plain
  * {@code no}, {@code 0123} or {@code 52:54:00:12:34:56} is not the text that the user wrote, and
@@ -22,19 +23,35 @@ final class CloudInitSeed {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String CLOUD_CONFIG = "#cloud-config";
 
+  /** Where a script of the user's wants what cloud-init would do with disks and files. */
+  private static final String MOUNT_SCRIPT = "@virtlet-mount-script@";
+
   private CloudInitSeed() {}
 
   static Seed of(Vm vm, CloudInit cloudInit) {
+    var nocloud = cloudInit.type() == CloudInit.Type.NOCLOUD;
+    var shown = files(vm, cloudInit, true);
+    return new Seed(nocloud ? "cidata" : "config-2", files(vm, cloudInit, false), shown);
+  }
+
+  /**
+   * @param hiding whether what may be secret is left out
+   */
+  private static SortedMap<String, String> files(Vm vm, CloudInit cloudInit, boolean hiding) {
     var files = new TreeMap<String, String>();
     var nocloud = cloudInit.type() == CloudInit.Type.NOCLOUD;
     files.put(
         nocloud ? "meta-data" : "openstack/latest/meta_data.json", json(metaData(vm, cloudInit)));
-    files.put(nocloud ? "user-data" : "openstack/latest/user_data", userData(cloudInit));
+    files.put(
+        nocloud ? "user-data" : "openstack/latest/user_data",
+        hiding && cloudInit.secret()
+            ? "(from a Secret: not shown)\n"
+            : userData(vm, cloudInit, hiding));
     var network = cloudInit.networkConfig();
     if (network != null) {
       files.put(nocloud ? "network-config" : "openstack/latest/network_data.json", json(network));
     }
-    return new Seed(nocloud ? "cidata" : "config-2", files);
+    return files;
   }
 
   private static Map<String, Object> metaData(Vm vm, CloudInit cloudInit) {
@@ -49,7 +66,7 @@ final class CloudInitSeed {
     if (!cloudInit.sshKeys().isEmpty()) {
       data.put("public-keys", publicKeys(cloudInit));
     }
-    return new TreeMap<>(merge(data, cloudInit.metaData()));
+    return new TreeMap<>(PlainMaps.merge(data, cloudInit.metaData()));
   }
 
   /** NoCloud takes a list; a config drive takes OpenStack's mapping. */
@@ -64,40 +81,21 @@ final class CloudInitSeed {
     return keys;
   }
 
-  private static String userData(CloudInit cloudInit) {
-    if (cloudInit.userDataText() != null) {
-      return cloudInit.userDataText();
+  /** A script of the user's is all that the guest gets, so it takes the place of the rest. */
+  private static String userData(Vm vm, CloudInit cloudInit, boolean hiding) {
+    var text = cloudInit.userDataText();
+    if (text != null) {
+      return text.contains(MOUNT_SCRIPT)
+          ? text.replace(MOUNT_SCRIPT, GuestScript.of(vm, hiding ? Files.HIDDEN : Files.WRITTEN))
+          : text;
     }
-    Map<String, Object> ours =
-        cloudInit.sshKeys().isEmpty()
-            ? Map.of()
-            : Map.of("ssh_authorized_keys", cloudInit.sshKeys());
-    var data = merge(cloudInit.userData(), ours);
+    var ours = new LinkedHashMap<String, Object>();
+    if (!cloudInit.sshKeys().isEmpty()) {
+      ours.put("ssh_authorized_keys", cloudInit.sshKeys());
+    }
+    ours.putAll(GuestConfig.of(vm, hiding));
+    var data = PlainMaps.merge(cloudInit.userData(), ours);
     return CLOUD_CONFIG + "\n" + (data.isEmpty() ? "" : json(data));
-  }
-
-  /** Maps are merged deeply, lists appended; for anything else what comes later wins. */
-  static Map<String, Object> merge(Map<String, Object> first, Map<String, Object> second) {
-    var out = new LinkedHashMap<>(first);
-    second.forEach(
-        (key, value) -> {
-          var known = out.get(key);
-          out.put(key, known == null || value == null ? value : mergeValue(known, value));
-        });
-    return out;
-  }
-
-  @SuppressWarnings("unchecked") // keys of the maps that come from YAML and from us are text
-  private static Object mergeValue(Object first, Object second) {
-    if (first instanceof Map<?, ?> left && second instanceof Map<?, ?> right) {
-      return merge((Map<String, Object>) left, (Map<String, Object>) right);
-    }
-    if (first instanceof List<?> left && second instanceof List<?> right) {
-      var joined = new ArrayList<Object>(left);
-      joined.addAll(right);
-      return joined;
-    }
-    return second;
   }
 
   private static String json(Map<String, Object> map) {

@@ -296,8 +296,16 @@ public final class DiskChanges {
       UnaryOperator<Step> resize =
           step ->
               switch (step) {
-                case Step.CreateOverlay(var path, var backing, var _, var life) ->
-                    new Step.CreateOverlay(path, backing, size, life);
+                case Step.CreateOverlay(
+                        var path,
+                        var backing,
+                        var _,
+                        var larger,
+                        var files,
+                        var life) ->
+                    new Step.CreateOverlay(path, backing, size, larger, files, life);
+                case Step.CreateVolume(var path, var _, var life) ->
+                    new Step.CreateVolume(path, size, life);
                 case Step.CreateSnapshot(var path, var backing, var _, var life) ->
                     new Step.CreateSnapshot(path, backing, size, life);
                 case Step.CloneDisk(var path, var from, var lease, var _, var life) ->

@@ -67,21 +67,29 @@ final class DomainXml {
   }
 
   private void features() {
-    if (facts.accelerator() == Accelerator.KVM) {
-      xml.open("features", () -> xml.empty("acpi"));
-      xml.empty("cpu", "mode", "host-passthrough", "migratable", "on");
-      return;
-    }
+    var tcg = facts.accelerator() == Accelerator.TCG;
     xml.open(
         "features",
         () -> {
           xml.empty("acpi");
-          // The translation cache would otherwise grow to a gigabyte of host memory.
-          xml.open("tcg", () -> xml.text("tb-cache", "128", "unit", "MiB"));
+          if (tcg) {
+            // The translation cache would otherwise grow to a gigabyte of host memory.
+            xml.open("tcg", () -> xml.text("tb-cache", "128", "unit", "MiB"));
+          }
         });
-    // Five-level page tables make every emulated memory access slower.
-    xml.open(
-        "cpu", () -> xml.empty("feature", "policy", "disable", "name", "la57"), "mode", "maximum");
+    var cpu = vm.cpu();
+    if (cpu != null) {
+      CpuXml.write(xml, cpu);
+    } else if (tcg) {
+      // Five-level page tables make every emulated memory access slower.
+      xml.open(
+          "cpu",
+          () -> xml.empty("feature", "policy", "disable", "name", "la57"),
+          "mode",
+          "maximum");
+    } else {
+      xml.empty("cpu", "mode", "host-passthrough", "migratable", "on");
+    }
   }
 
   private void devices() {

@@ -11,6 +11,7 @@ import dev.platter.model.DiskFormat;
 import dev.platter.model.DiskImgSource;
 import dev.platter.model.FileSource;
 import dev.platter.model.GlusterSource;
+import dev.platter.model.GuestFile;
 import dev.platter.model.HttpSource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.IscsiSource;
@@ -20,6 +21,7 @@ import dev.platter.model.Pool;
 import dev.platter.model.RbdSource;
 import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
+import dev.platter.model.VolumeSource;
 import dev.platter.plan.PlannedDisk.Link;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -71,8 +73,9 @@ public final class Planner {
     steps.addAll(checks);
     steps.add(new Step.StartDomain(vm.uuid(), DomainXml.domainName(vm)));
     return volumes.isEmpty()
-        ? new Planned(plan(disks, steps), DomainXml.of(vm, facts, disks), seed)
-        : new Planned(plan(List.of(), volumes), null, seed);
+        ? new Planned(
+            plan(disks, steps), DomainXml.of(vm, facts, disks), seed, vm.inside().rootFiles())
+        : new Planned(plan(List.of(), volumes), null, seed, List.of());
   }
 
   private Plan plan(List<PlannedDisk> ofDisks, List<Step> ofSteps) {
@@ -94,6 +97,7 @@ public final class Planner {
           case ImageSource image -> image(disk, image);
           case FileSource file -> file(disk, file);
           case BlankSource _ -> blank(disk);
+          case VolumeSource volume -> fresh(disk, volume);
           case IscsiSource iscsi -> network(disk, NetworkDisk.of(iscsi, secret(disk)));
           case RbdSource rbd -> network(disk, NetworkDisk.of(rbd, secret(disk)));
           case NbdSource nbd -> network(disk, NetworkDisk.of(nbd));
@@ -197,7 +201,8 @@ public final class Planner {
       case NONE -> List.of(source);
       case COPY_ON_WRITE, COPY_ON_READ -> {
         var overlay = poolFile(disk, "qcow2");
-        steps.add(new Step.CreateOverlay(overlay, source, size, life(disk)));
+        var larger = (size != null && disk.orLarger()) ? Boolean.TRUE : null;
+        steps.add(new Step.CreateOverlay(overlay, source, size, larger, files(disk), life(disk)));
         yield List.of(Link.ofFile(overlay, DiskFormat.QCOW2), source);
       }
       case CLONE -> {
@@ -208,6 +213,14 @@ public final class Planner {
     };
   }
 
+  /** The root disk of a guest without cloud-init has its files from the beginning. */
+  private @Nullable List<String> files(Disk disk) {
+    var files = vm.inside().rootFiles();
+    return files.isEmpty() || !disk.equals(vm.bootDisk())
+        ? null
+        : files.stream().map(GuestFile::path).toList();
+  }
+
   private List<Link> blank(Disk disk) {
     var size = disk.size();
     if (size == null) {
@@ -216,6 +229,17 @@ public final class Planner {
     var path = poolFile(disk, "raw");
     steps.add(new Step.CreateBlank(path, size.bytes(), life(disk)));
     return List.of(Link.ofFile(path, DiskFormat.RAW));
+  }
+
+  /** A name without a suffix is what those who look into the pool know it by. */
+  private List<Link> fresh(Disk disk, VolumeSource volume) {
+    var size = disk.size();
+    if (size == null) {
+      throw new IllegalArgumentException("a new volume without a size passed validation");
+    }
+    var path = poolDirectory(disk).resolve(vm.uuid() + "-" + volume.volume()).toString();
+    steps.add(new Step.CreateVolume(path, size.bytes(), life(disk)));
+    return List.of(Link.ofFile(path, DiskFormat.QCOW2));
   }
 
   /** The password goes to libvirt only where QEMU itself logs in. */
@@ -258,6 +282,12 @@ public final class Planner {
   }
 
   private String poolFile(Disk disk, String suffix) {
+    return poolDirectory(disk)
+        .resolve(StateLayout.diskFile(vm.uuid(), disk.name(), suffix))
+        .toString();
+  }
+
+  private Path poolDirectory(Disk disk) {
     var usageType = disk.copy().usageType();
     var pool = usageType == null ? Pool.DEFAULT : usageType;
     var directory = facts.pools().get(pool);
@@ -276,9 +306,7 @@ public final class Planner {
               + ", in the node's configuration (see docs/disks.md).");
     }
     pools.put(pool, directory);
-    return Path.of(directory)
-        .resolve(StateLayout.diskFile(vm.uuid(), disk.name(), suffix))
-        .toString();
+    return Path.of(directory);
   }
 
   private static Step.Life life(Disk disk) {

@@ -8,6 +8,7 @@ import dev.platter.model.ContainerSource;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.SecretRef;
 import dev.platter.plan.PlannedDisk.Link;
+import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.CheckDiskImg.class),
   @JsonSubTypes.Type(Step.DefineSecret.class),
   @JsonSubTypes.Type(Step.CreateOverlay.class),
+  @JsonSubTypes.Type(Step.CreateVolume.class),
   @JsonSubTypes.Type(Step.CreateSnapshot.class),
   @JsonSubTypes.Type(Step.CloneDisk.class),
   @JsonSubTypes.Type(Step.CreateBlank.class),
@@ -190,16 +192,37 @@ public sealed interface Step {
   }
 
   /**
-   * Writes a qcow2 overlay. {@code size} is null where the overlay is as large as what it lies on.
+   * Writes a qcow2 overlay.
+   *
+   * @param size null where the overlay is as large as what it lies on
+   * @param orLarger whether it may be larger than {@code size}, where what it lies on is
+   * @param files the paths of files that are put into the file system on it; their content is given
+   *     with the plan
    */
-  record CreateOverlay(String path, Link backing, @Nullable Long size, Life life) implements Step {
+  record CreateOverlay(
+      String path,
+      Link backing,
+      @Nullable Long size,
+      @Nullable Boolean orLarger,
+      @Nullable List<String> files,
+      Life life)
+      implements Step {
     @Override
     public String summary() {
       return "create overlay "
           + path
           + " on "
           + backing
-          + (size == null ? "" : " of " + size + " bytes");
+          + (size == null ? "" : " of " + size + " bytes")
+          + (files == null ? "" : " with " + String.join(", ", files));
+    }
+  }
+
+  /** Makes a qcow2 disk with one partition, which holds an empty ext4 file system. */
+  record CreateVolume(String path, long size, Life life) implements Step {
+    @Override
+    public String summary() {
+      return "create volume " + path + " of " + size + " bytes with an ext4 file system";
     }
   }
 

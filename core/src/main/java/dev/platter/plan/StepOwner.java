@@ -19,6 +19,7 @@ public final class StepOwner {
       case Step.CreateSnapshot snapshot -> Optional.of(snapshot.path());
       case Step.CloneDisk clone -> Optional.of(clone.path());
       case Step.CreateBlank blank -> Optional.of(blank.path());
+      case Step.CreateVolume volume -> Optional.of(volume.path());
       case Step.MakeDirectory _,
           Step.EnsureImage _,
           Step.TakeLease _,
@@ -39,7 +40,11 @@ public final class StepOwner {
     var source = disk.chain().getLast();
     var network = source.network();
     return switch (step) {
-      case Step.CreateOverlay _, Step.CreateSnapshot _, Step.CloneDisk _, Step.CreateBlank _ ->
+      case Step.CreateOverlay _,
+          Step.CreateVolume _,
+          Step.CreateSnapshot _,
+          Step.CloneDisk _,
+          Step.CreateBlank _ ->
           file(step).filter(path -> has(disk, path)).isPresent();
       case Step.EnsureImage image -> {
         var base = layout.base(image.digest()).toString();

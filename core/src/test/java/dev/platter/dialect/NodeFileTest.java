@@ -8,6 +8,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.Pool;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -17,7 +18,7 @@ class NodeFileTest {
   private static final Path USUAL = Path.of("/state/pools/default");
 
   private static List<Pool> pools(String text) {
-    return NodeFile.pools("node.yaml", text, USUAL, NodeFileTest::directory);
+    return NodeFile.pools("node.yaml", text, Map.of("default", USUAL), NodeFileTest::directory);
   }
 
   private static Path directory(String text) {

@@ -94,7 +94,8 @@ class VolumeObjectsTest {
                 "pvc-3f6e2a9a",
                 true,
                 Set.of(Claim.Mode.READ_WRITE_ONCE),
-                ByteSize.parse("20Gi")));
+                ByteSize.parse("20Gi"),
+                "csi-rbd-sc"));
     assertThat(volumes.volumes().get("pvc-3f6e2a9a"))
         .isEqualTo(
             new Volume(
@@ -108,7 +109,10 @@ class VolumeObjectsTest {
                     "b9127830-b0cc-4e34-aa47-9d1a2e9949a8",
                     "kube",
                     "csi-vol-9a1b",
-                    new Volume.Login(null, "userID", "ceph-csi", "csi-rbd-secret", "userKey"))));
+                    new Volume.Login(null, "userID", "ceph-csi", "csi-rbd-secret", "userKey")),
+                null,
+                new Volume.Offer(
+                    ByteSize.parse("20Gi"), Set.of(Claim.Mode.READ_WRITE_ONCE), "csi-rbd-sc")));
   }
 
   @Test

@@ -190,7 +190,9 @@ class ClaimsTest {
     assertThat(refused(disk(""), claim("").replace("name: c", "name: c, namespace: other")))
         .hasMessageContaining("no PersistentVolumeClaim default/c");
     var unbound = refused(disk(""), claim(""), volume(LOCAL));
-    assertThat(unbound).hasMessage("disk sda: the claim default/c is not bound to a volume");
+    assertThat(unbound)
+        .hasMessage(
+            "disk sda: the claim default/c is not bound to a volume, and no free one that is given fits it");
     assertThat(unbound.next()).contains("spec.volumeName").contains("spec.claimRef");
     assertThat(refused(disk(""), claim(", volumeName: w"), volume(LOCAL)))
         .hasMessageContaining("bound to PersistentVolume w, not given");

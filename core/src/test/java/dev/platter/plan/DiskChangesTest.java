@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.dialect.Manifests;
+import dev.platter.model.Inside;
 import dev.platter.model.Vm;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -45,7 +46,16 @@ class DiskChangesTest {
     var vm = vm(DISKS);
     var single =
         new Vm(
-            vm.namespace(), vm.name(), vm.uuid(), 1, vm.memory(), List.of(read), null, List.of());
+            vm.namespace(),
+            vm.name(),
+            vm.uuid(),
+            1,
+            vm.memory(),
+            List.of(read),
+            null,
+            List.of(),
+            Inside.NOTHING,
+            null);
     return Planner.plan(single, GoldenTest.facts(single));
   }
 

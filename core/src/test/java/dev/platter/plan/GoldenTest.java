@@ -124,7 +124,8 @@ class GoldenTest {
       var seed = planned.seed();
       if (seed != null) {
         seed.files()
-            .forEach((path, text) -> out.put(path.substring(path.lastIndexOf('/') + 1), text));
+            .forEach(
+                (path, text) -> out.put(path.substring(path.lastIndexOf('/') + 1) + suffix, text));
       }
     } catch (PlatterException e) {
       out.put(
@@ -149,6 +150,7 @@ class GoldenTest {
         Map.of(
             "default", "/var/lib/platter/pools/default",
             "fast", "/storage/ssd",
-            "slow", "/storage/rust"));
+            "slow", "/storage/rust",
+            "volumes", "/var/lib/platter/pools/volumes"));
   }
 }

@@ -23,7 +23,7 @@ class UsageTypeTest {
     assertThat(refused.code()).isEqualTo(PlatterException.Code.INVALID);
     assertThat(refused)
         .hasMessage(
-            "disk d: this machine has no pool for the usage-type fats; it has default, fast, slow");
+            "disk d: this machine has no pool for the usage-type fats; it has default, fast, slow, volumes");
     assertThat(refused.next()).contains("kubevirt.io/storage.usage-type.fats");
   }
 

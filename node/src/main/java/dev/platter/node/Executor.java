@@ -74,7 +74,10 @@ final class Executor {
       }
       refuseForeign(plan, plan.steps());
       runner.preparePools(plan, plan.steps());
-      up(VmRecord.create(layout, planned), new Given(planned.seed(), secrets), growth);
+      up(
+          VmRecord.create(layout, planned),
+          new Given(planned.seed(), secrets, planned.rootFiles()),
+          growth);
     }
   }
 
@@ -105,7 +108,7 @@ final class Executor {
               .toList();
       refuseForeign(record.plan(), missing);
       runner.preparePools(record.plan(), missing);
-      up(record, new Given(null, secrets), Executor::isWhole);
+      up(record, new Given(secrets), Executor::isWhole);
     }
   }
 

@@ -23,13 +23,14 @@ final class Masters {
   }
 
   /** The size of a disk made from it: the size asked for, if it is not too small, else its own. */
-  long sizeOf(Link master, @Nullable Long wanted, SecretData secrets) throws IOException {
+  long sizeOf(Link master, @Nullable Long wanted, boolean orLarger, SecretData secrets)
+      throws IOException {
     var remote = master.network();
     var size =
         remote == null
             ? local.virtualSize(file(master), master.format())
             : network.size(remote, secrets);
-    return sized(master, size, wanted);
+    return orLarger && wanted != null ? Math.max(size, wanted) : sized(master, size, wanted);
   }
 
   private static long sized(Link master, long least, @Nullable Long wanted) {
@@ -55,7 +56,7 @@ final class Masters {
       network.copy(remote, secrets, to, size -> sized(clone.from(), size, clone.size()));
       return;
     }
-    var size = sizeOf(clone.from(), clone.size(), secrets);
+    var size = sizeOf(clone.from(), clone.size(), false, secrets);
     local.toRaw(file(clone.from()), clone.from().format(), to);
     try (var channel = FileChannel.open(to, StandardOpenOption.WRITE)) {
       if (channel.size() < size) {

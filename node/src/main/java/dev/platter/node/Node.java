@@ -5,6 +5,7 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Disk;
 import dev.platter.model.ImageSource;
+import dev.platter.model.Inside;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
@@ -266,7 +267,9 @@ public final class Node implements AutoCloseable {
                 ByteSize.mebibytes(1),
                 List.of(disk),
                 null,
-                List.of()),
+                List.of(),
+                Inside.NOTHING,
+                null),
             given);
     for (var image : planned.plan().images().entrySet()) {
       images.complete(image.getKey(), image.getValue(), progress);

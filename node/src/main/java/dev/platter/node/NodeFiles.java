@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 
 /** Reads the node's configuration file. */
@@ -21,12 +22,16 @@ final class NodeFiles {
   private NodeFiles() {}
 
   static List<Pool> pools(Path file, StateLayout layout) throws IOException {
-    var usual = layout.pool(Pool.DEFAULT);
-    var real = real(usual);
-    return NodeFile.pools(file.toString(), text(file), real, NodeFiles::directory).stream()
+    var usual = new HashMap<String, Path>();
+    for (var name : Pool.BUILT_IN) {
+      usual.put(name, real(layout.pool(name)));
+    }
+    return NodeFile.pools(file.toString(), text(file), usual, NodeFiles::directory).stream()
         .map(
             pool ->
-                pool.directory().equals(real) ? new Pool(pool.name(), usual, pool.limit()) : pool)
+                pool.directory().equals(usual.get(pool.name()))
+                    ? new Pool(pool.name(), layout.pool(pool.name()), pool.limit())
+                    : pool)
         .toList();
   }
 
@@ -38,7 +43,7 @@ final class NodeFiles {
       throw PlatterException.of(
           Code.NOT_FOUND,
           "there is no file " + file,
-          "Name the node's configuration, or leave it out; then there is the default pool only.",
+          "Name the node's configuration, or leave it out; then there are the built-in pools only.",
           e);
     } catch (IOException e) {
       throw PlatterException.of(

@@ -60,7 +60,10 @@ final class Pools {
       pools =
           file.isPresent()
               ? NodeFiles.pools(file.get(), layout)
-              : List.of(new Pool(Pool.DEFAULT, layout.pool(Pool.DEFAULT), null));
+              : Pool.BUILT_IN.stream()
+                  .sorted()
+                  .map(name -> new Pool(name, layout.pool(name), null))
+                  .toList();
     }
     return pools;
   }
@@ -89,7 +92,7 @@ final class Pools {
     return out;
   }
 
-  /** The default pool is made when it is first used. */
+  /** The built-in pools are made when they are first used. */
   private static long free(Pool pool) throws IOException {
     var directory = pool.directory();
     while (!Files.exists(directory) && directory.getParent() != null) {

@@ -1,6 +1,5 @@
 package dev.platter.node;
 
-import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
@@ -11,7 +10,6 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.image.Images;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
-import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.Seed;
 import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
@@ -38,6 +36,7 @@ final class StepRunner {
   private final Leases leases;
   private final LocalDisks disks;
   private final Masters masters;
+  private final Overlays overlays;
   private final DynamicVolumes volumes;
   private final Pools pools;
   private final Machine machine;
@@ -58,6 +57,7 @@ final class StepRunner {
     this.leases = leases;
     this.disks = disks;
     this.masters = masters;
+    this.overlays = new Overlays(layout, images, masters);
     this.volumes = volumes;
     this.pools = pools;
     this.machine = machine;
@@ -76,9 +76,13 @@ final class StepRunner {
       case Step.MakeDiskImg img -> DiskImg.make(img);
       case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
-      case Step.CreateOverlay overlay -> overlay(overlay, given.secrets());
+      case Step.CreateOverlay overlay ->
+          create(overlay.path(), overlays.overlay(vm.plan(), overlay, given)::write);
       case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
-      case Step.CreateSnapshot snapshot -> snapshot(snapshot);
+      case Step.CreateSnapshot snapshot ->
+          create(snapshot.path(), path -> Overlays.snapshot(snapshot, path));
+      case Step.CreateVolume volume ->
+          create(volume.path(), path -> overlays.volume(vm.plan(), volume, path));
       case Step.CreateBlank blank ->
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
@@ -103,6 +107,7 @@ final class StepRunner {
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
       case Step.CreateSnapshot snapshot -> Durable.delete(Path.of(snapshot.path()));
+      case Step.CreateVolume volume -> Durable.delete(Path.of(volume.path()));
       case Step.CloneDisk clone -> {
         Durable.delete(Path.of(clone.path()));
         if (clone.lease() != null) {
@@ -135,6 +140,7 @@ final class StepRunner {
         switch (step) {
           case Step.CreateOverlay overlay -> exists(overlay.path());
           case Step.CreateSnapshot snapshot -> exists(snapshot.path());
+          case Step.CreateVolume volume -> exists(volume.path());
           case Step.CloneDisk clone -> exists(clone.path());
           case Step.CreateBlank blank -> exists(blank.path());
           case Step.WriteSeed write -> exists(write.path());
@@ -257,21 +263,6 @@ final class StepRunner {
     }
   }
 
-  private void overlay(Step.CreateOverlay step, SecretData secrets) throws IOException {
-    var backing = backing(step.backing());
-    var size = masters.sizeOf(step.backing(), step.size(), secrets);
-    create(step.path(), path -> Qcow2Overlay.create(path, backing, size));
-  }
-
-  private static Qcow2Overlay.Backing backing(PlannedDisk.Link below) {
-    return new Qcow2Overlay.Backing(below.toString(), below.format().word());
-  }
-
-  private static void snapshot(Step.CreateSnapshot step) throws IOException {
-    var backing = backing(step.backing());
-    create(step.path(), path -> Qcow2Overlay.create(path, backing, step.size()));
-  }
-
   private void copy(
       Plan plan, Step.CloneDisk clone, SecretData secrets, Pools.Reservation reservation)
       throws IOException {
@@ -302,7 +293,7 @@ final class StepRunner {
       throws IOException {
     var file = Path.of(clone.path());
     if (pools.isLimited(file)) {
-      pools.reserve(file, masters.sizeOf(clone.from(), clone.size(), secrets), reservation);
+      pools.reserve(file, masters.sizeOf(clone.from(), clone.size(), false, secrets), reservation);
     }
     create(clone.path(), path -> masters.copy(clone, path, secrets));
   }

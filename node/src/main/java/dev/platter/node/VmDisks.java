@@ -106,7 +106,7 @@ public final class VmDisks {
   private void change(SecretData secrets, Maker maker) throws IOException {
     executor.change(
         key,
-        new Given(null, secrets),
+        new Given(secrets),
         (record, live) ->
             maker.make(new DiskChanges(layout, record.plan(), record.domainXml(layout)), live));
   }

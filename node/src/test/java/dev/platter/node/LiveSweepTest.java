@@ -253,6 +253,7 @@ class LiveSweepTest {
         case Step.CreateSnapshot snapshot -> files.add(snapshot.path());
         case Step.CloneDisk clone -> files.add(clone.path());
         case Step.CreateBlank blank -> files.add(blank.path());
+        case Step.CreateVolume volume -> files.add(volume.path());
         case Step.TakeLease _ -> leases++;
         default -> {}
       }

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class SecretObjectsTest {
+class DataObjectsTest {
   private static final String VALUE = "hunter2-hunter2";
 
   private static String secret(String body) {
