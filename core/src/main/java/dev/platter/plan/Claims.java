@@ -190,7 +190,7 @@ public final class Claims {
           "Leave the driver out; the volume is used in place.");
     }
     return volume.block()
-        ? new DeviceSource(local.path())
+        ? new DeviceSource(local.path(), false)
         : new DiskImgSource(local.path(), claim.size());
   }
 

@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.image.raw.PinnedFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
@@ -35,14 +36,14 @@ final class QemuProcess {
         throw PlatterException.of(
             Code.UNAVAILABLE,
             "no process of this machine is the QEMU that has " + file.path() + " as a disk",
-            "A disk.img can only be used with a libvirt on this machine.");
+            "Disks on this machine can only be used with a libvirt on this machine.");
       }
       for (var process : processes) {
         if (!identities(process.resolve("fd")).contains(file.identity())) {
           throw PlatterException.of(
               Code.REFUSED,
-              file.path() + " was exchanged for another file while the VM started",
-              "Find out who changes the volume; a disk.img belongs to its VM alone.");
+              file.path() + " was exchanged for something else while the VM started",
+              "Find out who changes it; a disk belongs to its VM alone.");
         }
       }
     }
@@ -77,8 +78,7 @@ final class QemuProcess {
     try (DirectoryStream<Path> open = Files.newDirectoryStream(descriptors)) {
       for (var descriptor : open) {
         try {
-          var file = Files.readAttributes(descriptor, "unix:dev,ino");
-          out.add(file.get("dev") + ":" + file.get("ino"));
+          out.add(PinnedFile.identity(descriptor));
         } catch (IOException e) {
           // It was closed.
         }

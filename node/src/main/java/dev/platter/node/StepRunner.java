@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.image.qcow2.Qcow2Overlay;
+import dev.platter.image.raw.PinnedFile;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
@@ -72,7 +73,7 @@ final class StepRunner {
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
-      case Step.CheckDevice device -> LocalDisks.checkDevice(Path.of(device.path()));
+      case Step.CheckDevice device -> disks.checkDevice(device);
       case Step.MakeDiskImg img -> DiskImg.make(img);
       case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
@@ -243,17 +244,19 @@ final class StepRunner {
   }
 
   /** Looked at once more, as late as can be. */
-  private static List<OpenFile> opened(Plan plan) throws IOException {
+  private List<OpenFile> opened(Plan plan) throws IOException {
     var inUse =
         plan.disks().stream()
             .flatMap(disk -> disk.chain().stream())
-            .map(PlannedDisk.Link::file)
+            .map(PlannedDisk.Link::toString)
             .toList();
     var out = new ArrayList<OpenFile>();
     for (var step : plan.steps()) {
       if (step instanceof Step.CheckDiskImg img
           && inUse.contains(StateLayout.diskImg(Path.of(img.root())).toString())) {
         out.add(DiskImg.expect(img));
+      } else if (step instanceof Step.CheckDevice device && inUse.contains(device.path())) {
+        out.add(disks.expect(device));
       }
     }
     return out;
@@ -293,30 +296,46 @@ final class StepRunner {
           images.complete(image.getKey(), image.getValue(), progress);
         }
       }
-      write(clone, secrets, reservation);
+      write(clone, null, secrets, reservation);
       return;
     }
     leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
-    try {
-      var from = clone.from();
-      if (from.file() != null) {
-        disks.check(Path.of(from.file()), from.format());
-      } else if (from.device() != null) {
-        LocalDisks.checkDevice(Path.of(from.device()));
+    try (var device = device(plan, clone.from())) {
+      var file = clone.from().file();
+      if (file != null) {
+        disks.check(Path.of(file), clone.from().format());
       }
-      write(clone, secrets, reservation);
+      write(clone, device, secrets, reservation);
     } finally {
       leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
     }
   }
 
-  private void write(Step.CloneDisk clone, SecretData secrets, Pools.Reservation reservation)
+  /** The device that a clone is made from, held while it is copied. */
+  private @Nullable PinnedFile device(Plan plan, PlannedDisk.Link from) throws IOException {
+    var path = from.device();
+    if (path == null) {
+      return null;
+    }
+    var listed = false;
+    for (var step : plan.steps()) {
+      listed |=
+          step instanceof Step.CheckDevice check && check.path().equals(path) && check.listed();
+    }
+    return disks.openDevice(path, listed);
+  }
+
+  private void write(
+      Step.CloneDisk clone,
+      @Nullable PinnedFile device,
+      SecretData secrets,
+      Pools.Reservation reservation)
       throws IOException {
     var file = Path.of(clone.path());
     if (pools.isLimited(file)) {
       pools.reserve(file, masters.sizeOf(clone.from(), clone.size(), secrets), reservation);
     }
-    create(clone.path(), path -> masters.copy(clone, path, secrets));
+    create(clone.path(), path -> masters.copy(clone, device, path, secrets));
   }
 
   private static void writeSeed(Path path, @Nullable Seed seed) throws IOException {
