@@ -221,7 +221,8 @@ final class StepRunner {
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
     try {
-      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened(vm.plan()));
+      hypervisor(vm.plan())
+          .start(vm.domainXml(layout), served(vm.plan()), opened(vm.plan(), vm.plan().steps()));
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -243,23 +244,40 @@ final class StepRunner {
     return out;
   }
 
-  /** Looked at once more, as late as can be. */
-  private List<OpenFile> opened(Plan plan) throws IOException {
-    var inUse =
-        plan.disks().stream()
-            .flatMap(disk -> disk.chain().stream())
-            .map(PlannedDisk.Link::toString)
-            .toList();
+  /**
+   * What QEMU must have open of what these steps of a plan checked. Looked at once more, as late as
+   * can be.
+   */
+  List<OpenFile> opened(Plan plan, List<Step> steps) throws IOException {
     var out = new ArrayList<OpenFile>();
-    for (var step : plan.steps()) {
-      if (step instanceof Step.CheckDiskImg img
-          && inUse.contains(StateLayout.diskImg(Path.of(img.root())).toString())) {
+    for (var step : steps) {
+      if (!opens(plan, List.of(step))) {
+        continue;
+      }
+      if (step instanceof Step.CheckDiskImg img) {
         out.add(DiskImg.expect(img));
-      } else if (step instanceof Step.CheckDevice device && inUse.contains(device.path())) {
+      } else if (step instanceof Step.CheckDevice device) {
         out.add(disks.expect(device));
       }
     }
     return out;
+  }
+
+  /** Whether one of these steps checked what QEMU opens by a name that may become another's. */
+  static boolean opens(Plan plan, List<Step> steps) {
+    return steps.stream()
+        .map(
+            step ->
+                switch (step) {
+                  case Step.CheckDiskImg img -> StateLayout.diskImg(Path.of(img.root())).toString();
+                  case Step.CheckDevice device -> device.path();
+                  default -> null;
+                })
+        .anyMatch(
+            path ->
+                plan.disks().stream()
+                    .flatMap(disk -> disk.chain().stream())
+                    .anyMatch(link -> link.toString().equals(path)));
   }
 
   private void define(Plan plan, Step.DefineSecret step, SecretData secrets) throws IOException {

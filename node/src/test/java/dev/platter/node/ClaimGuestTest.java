@@ -183,7 +183,7 @@ class ClaimGuestTest {
       assertThat(refused)
           .hasMessage(
               volume.resolve("disk.img")
-                  + " was exchanged for something else while the VM started");
+                  + " was exchanged for something else after it was checked");
       assertThat(refused.code()).isEqualTo(Code.REFUSED);
       assertThat(node.list()).isEmpty();
     }

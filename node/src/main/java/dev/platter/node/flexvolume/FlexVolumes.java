@@ -50,18 +50,18 @@ public final class FlexVolumes {
   }
 
   /**
-   * @param root kubelet's root directory, which has {@code pods} in it
-   * @param pod the UID
+   * @param root kubelet's root directory, usually {@code /var/lib/kubelet}
+   * @param uid the pod's
    * @return by name, in the order of names
    */
-  public static SortedMap<String, FlexVolume> of(Path root, String pod) throws IOException {
-    if (!pod.matches("[0-9A-Za-z-]{1,64}")) {
-      throw new IllegalArgumentException("not the UID of a pod: " + pod);
+  public static SortedMap<String, FlexVolume> of(Path root, String uid) throws IOException {
+    if (!uid.matches("[0-9A-Za-z-]{1,64}")) {
+      throw new IllegalArgumentException("not the UID of a pod: " + uid);
     }
-    var volumes = new FlexVolumes(pod);
+    var volumes = new FlexVolumes(uid);
     for (var driver : FlexVolumeDriver.NAMES) {
       try (var top = Files.newDirectoryStream(root)) {
-        volumes.descend(secure(top), root, Path.of("pods", pod, "volumes", driver));
+        volumes.descend(secure(top), root, Path.of("pods", uid, "volumes", driver));
       } catch (NoSuchFileException e) {
         // The pod has no volume of this driver, or kubelet knows no such pod.
       }

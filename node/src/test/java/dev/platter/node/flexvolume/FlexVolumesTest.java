@@ -90,7 +90,7 @@ class FlexVolumesTest {
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
-      quoteCharacter = '#',
+      quoteCharacter = '~',
       value = {
         "''|is not JSON",
         "{\"secret\": AQBzText}|is not JSON",
