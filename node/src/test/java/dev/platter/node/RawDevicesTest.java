@@ -160,10 +160,11 @@ class RawDevicesTest {
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
+      quoteCharacter = '~',
       value = {
-        "''|a pattern is empty",
-        "'loop*,,sdb'|a pattern is empty",
-        "'loop*,'|a pattern is empty",
+        "~~|a pattern is empty",
+        "loop*,,sdb|a pattern is empty",
+        "loop*,|a pattern is empty",
         "/dev/sdb|'/dev/sdb' is absolute; leave the /dev/ out",
         "../sdb|'../sdb' has an empty part, or one that is . or ..",
         "mapper/../sdb|'mapper/../sdb' has an empty part, or one that is . or ..",

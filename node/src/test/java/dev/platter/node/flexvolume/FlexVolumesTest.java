@@ -92,7 +92,7 @@ class FlexVolumesTest {
       delimiter = '|',
       quoteCharacter = '~',
       value = {
-        "''|is not JSON",
+        "''|it is not a JSON object",
         "{\"secret\": AQBzText}|is not JSON",
         "{\"secret\": \"AQBzText\"|is not JSON",
         "{\"secret\": \"AQBzText\", \"secret\": \"AQBzText\"}|is not JSON with every key once",
