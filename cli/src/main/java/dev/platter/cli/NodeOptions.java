@@ -4,6 +4,7 @@ import dev.platter.node.LocalNode;
 import dev.platter.node.Node;
 import dev.platter.node.NodeConfig;
 import dev.platter.node.Progress;
+import dev.platter.node.RawDevices;
 import dev.platter.node.container.ContainerRuntime;
 import dev.platter.plan.VmKey;
 import java.nio.file.Path;
@@ -43,6 +44,14 @@ final class NodeOptions {
   @Nullable Path containerd;
 
   @Option(
+      names = "--raw-devices",
+      paramLabel = "PATTERNS",
+      description =
+          "The block devices that VMs may name: patterns relative to /dev, with commas between them (default:"
+              + " loop*; $VIRTLET_RAW_DEVICES).")
+  @Nullable String rawDevices;
+
+  @Option(
       names = "--registry",
       paramLabel = "HOST",
       description =
@@ -77,7 +86,8 @@ final class NodeOptions {
         file.or(() -> NodeConfig.usualFile(environment)),
         given(containerd, "PLATTER_CONTAINERD")
             .map(text -> Path.of(text).toAbsolutePath())
-            .orElse(ContainerRuntime.DEFAULT_SOCKET));
+            .orElse(ContainerRuntime.DEFAULT_SOCKET),
+        given(rawDevices, "VIRTLET_RAW_DEVICES").map(RawDevices::parse).orElse(RawDevices.DEFAULT));
   }
 
   private static Optional<String> given(@Nullable Object option, String variable) {

@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -39,6 +40,21 @@ class MainTest {
     out.getBuffer().setLength(0);
     run("--version");
     assertThat(command).startsWith("platter ").isEqualTo(out.toString());
+  }
+
+  @Test
+  void theListOfRawDevicesIsAnOptionOrAVariableAndTheOptionCounts(@TempDir Path dir)
+      throws Exception {
+    assertThat(run("ps", "--state", "" + dir.resolve("s"), "--raw-devices", "vd*,/dev/sdb"))
+        .isEqualTo(3);
+    assertThat(err.toString()).contains("'/dev/sdb' is absolute");
+    var wrong = Map.of("VIRTLET_RAW_DEVICES", "mapper/../sdb");
+    var log = dir.resolve("log");
+    var state = dir.resolve("s");
+    assertThat(Platter.start(wrong, log, "ps", "--state", state).waitFor()).isEqualTo(3);
+    assertThat(log).content().contains("'mapper/../sdb' has an empty part");
+    var process = Platter.start(wrong, log, "ps", "--state", state, "--raw-devices", "vd*");
+    assertThat(process.waitFor()).isZero();
   }
 
   @Test

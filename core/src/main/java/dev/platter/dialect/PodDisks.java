@@ -94,7 +94,8 @@ final class PodDisks {
                   new Copy(CopyMode.NONE, Pool.VOLUMES),
                   fresh.size(),
                   true);
-          case Volume.Listed device -> inPlace(name, new DeviceSource(device.path()), readOnly);
+          case Volume.Listed device ->
+              inPlace(name, new DeviceSource(device.path(), true), readOnly);
           case Volume.Rbd rbd -> inPlace(name, rbd(rbd, namespace), readOnly);
           case Volume.Iscsi _, Volume.Local _, Volume.Unknown _ ->
               throw new IllegalArgumentException("not a flexVolume");

@@ -173,7 +173,7 @@ public final class Claims {
   private Source source(Disk disk, Claim claim, Volume volume) {
     return switch (volume.storage()) {
       case Volume.Local local -> local(disk, claim, volume, local);
-      case Volume.Listed device -> new DeviceSource(device.path());
+      case Volume.Listed device -> new DeviceSource(device.path(), true);
       case Volume.Fresh _ -> throw new IllegalArgumentException("is no source of bytes");
       case Volume.Iscsi iscsi -> {
         checkNetwork(disk, volume, "iscsi");
@@ -209,7 +209,7 @@ public final class Claims {
           "Leave the driver out; the volume is used in place.");
     }
     return volume.block()
-        ? new DeviceSource(local.path())
+        ? new DeviceSource(local.path(), false)
         : new DiskImgSource(local.path(), claim.size());
   }
 

@@ -162,14 +162,15 @@ public final class Planner {
     return local(disk, link, null);
   }
 
+  /** Checked before all else: a name that nobody may use is not even looked at. */
   private List<Link> device(Disk disk, DeviceSource device) {
     var source = new SourceName("device:" + device.path(), List.of());
     var link = Link.ofDevice(device.path());
+    steps.add(new Step.CheckDevice(device.path(), device.listed()));
     if (disk.copy().mode() == CopyMode.CLONE) {
       return local(disk, link, source);
     }
     steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
-    steps.add(new Step.CheckDevice(device.path()));
     return local(disk, link, null);
   }
 

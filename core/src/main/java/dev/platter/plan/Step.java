@@ -135,8 +135,12 @@ public sealed interface Step {
     }
   }
 
-  /** Refuses what is not a block device, or is one that this machine uses. Changes nothing. */
-  record CheckDevice(String path) implements Step {
+  /**
+   * Refuses what is not a block device, or is one that this machine uses. Changes nothing.
+   *
+   * @param listed whether it is also refused unless the machine's owner gives it to VMs
+   */
+  record CheckDevice(String path, boolean listed) implements Step {
     @Override
     public Life life() {
       return Life.RUN;
@@ -144,7 +148,7 @@ public sealed interface Step {
 
     @Override
     public String summary() {
-      return "check block device " + path;
+      return "check " + (listed ? "that VMs may have " : "") + "block device " + path;
     }
   }
 

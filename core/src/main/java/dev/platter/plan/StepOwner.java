@@ -1,8 +1,10 @@
 package dev.platter.plan;
 
+import dev.platter.plan.PlannedDisk.Link;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /** Which steps of a plan a disk needs. */
 public final class StepOwner {
@@ -48,29 +50,19 @@ public final class StepOwner {
           file(step).filter(path -> has(disk, path)).isPresent();
       case Step.EnsureImage image -> {
         var base = layout.base(image.digest()).toString();
-        yield has(disk, base)
-            || all.stream()
-                .anyMatch(
-                    other ->
-                        other instanceof Step.CloneDisk clone
-                            && clone.from().toString().equals(base)
-                            && has(disk, clone.path()));
+        yield has(disk, base) || isCloned(disk, all, from -> from.toString().equals(base));
       }
       case Step.TakeLease lease ->
           lease.source().name().equals("file:" + source.file())
               || lease.source().name().equals("device:" + source.device())
               || (network != null && lease.source().equals(network.sourceName()));
       case Step.CheckFile check -> check.path().equals(source.file());
-      case Step.CheckDevice check -> check.path().equals(source.device());
+      case Step.CheckDevice check ->
+          check.path().equals(source.device())
+              || isCloned(disk, all, from -> check.path().equals(from.device()));
       case Step.MakeDiskImg img -> isDiskImg(img.root(), source);
       case Step.CheckDiskImg img ->
-          isDiskImg(img.root(), source)
-              || all.stream()
-                  .anyMatch(
-                      other ->
-                          other instanceof Step.CloneDisk clone
-                              && isDiskImg(img.root(), clone.from())
-                              && has(disk, clone.path()));
+          isDiskImg(img.root(), source) || isCloned(disk, all, from -> isDiskImg(img.root(), from));
       case Step.DefineSecret secret -> {
         var login = network == null ? null : network.login();
         yield login != null && login.secret().equals(secret.uuid());
@@ -81,7 +73,16 @@ public final class StepOwner {
     };
   }
 
-  private static boolean isDiskImg(String root, PlannedDisk.Link link) {
+  private static boolean isCloned(PlannedDisk disk, List<Step> all, Predicate<Link> from) {
+    return all.stream()
+        .anyMatch(
+            step ->
+                step instanceof Step.CloneDisk clone
+                    && from.test(clone.from())
+                    && has(disk, clone.path()));
+  }
+
+  private static boolean isDiskImg(String root, Link link) {
     return StateLayout.diskImg(Path.of(root)).toString().equals(link.file());
   }
 

@@ -77,7 +77,7 @@ class ClaimsTest {
                 disk(", driver: {name: kubelet}"),
                 claim(", volumeName: v, volumeMode: Block"),
                 volume("volumeMode: Block, " + local)))
-        .isEqualTo(new DeviceSource("/mnt/v"));
+        .isEqualTo(new DeviceSource("/mnt/v", false));
   }
 
   @Test

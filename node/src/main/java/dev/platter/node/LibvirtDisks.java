@@ -6,7 +6,10 @@ import dev.platter.node.durable.Cancellation;
 import dev.platter.node.libvirt.Domain;
 import dev.platter.plan.LiveEffect;
 import dev.platter.plan.SnapshotXml;
+import java.io.IOException;
 import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -88,6 +91,11 @@ final class LibvirtDisks implements LiveDisks {
     if (effect instanceof LiveEffect.Detach) {
       doing("detach a disk", domain -> new BlockGraph(domain::monitor).dropUnused());
     }
+  }
+
+  @Override
+  public void mustHaveOpen(Collection<String> disks, List<OpenFile> files) throws IOException {
+    QemuProcess.mustHaveOpen(uuid, disks, files);
   }
 
   private void detach(LiveEffect.Detach detach) {

@@ -49,7 +49,8 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
         return; // The handle is all there is to give back; the domain goes on.
       }
       if (!opened.isEmpty()) {
-        QemuProcess.mustHaveOpen(domain.uuid(), opened);
+        var disks = opened.stream().map(file -> file.path().toString()).toList();
+        QemuProcess.mustHaveOpen(domain.uuid(), disks, opened);
       }
       var graph = new BlockGraph(domain::monitor);
       served.forEach(graph::readFromDaemon);

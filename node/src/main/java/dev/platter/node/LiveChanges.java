@@ -5,12 +5,15 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.plan.DiskChange;
+import dev.platter.plan.LiveEffect;
 import dev.platter.plan.Plan;
 import dev.platter.plan.PlanJson;
+import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -47,6 +50,11 @@ import java.util.stream.IntStream;
  * is killed right there stays paused until the next command. Without the pause nobody could tell,
  * after a power loss, which of two files has the guest's last writes.
  *
+ * <p>QEMU opens a new disk by its name. Where that may have become another's meanwhile, the change
+ * is decided only when the kernel says that QEMU has open what was checked. What was checked is
+ * known to this process alone, so such a change is never finished by another: the disk is taken
+ * from the guest, which has not run with it, and the change is taken back.
+ *
  * <p>libvirt may still be at work for a client that was killed. Pausing waits for that, so it comes
  * before QEMU is asked.
  *
@@ -77,7 +85,7 @@ final class LiveChanges {
     write(record, change);
     try {
       make(record, change, given);
-      effect(record.plan(), change);
+      effect(record, change);
       write(record, change.decide());
     } catch (IOException | RuntimeException e) {
       Cancellation.shield(() -> settleAfter(record, e));
@@ -113,18 +121,32 @@ final class LiveChanges {
     }
   }
 
-  private void effect(Plan plan, DiskChange change) {
+  private void effect(VmRecord record, DiskChange change) throws IOException {
     var effect = change.effect();
-    var disks = runner.disks(plan);
-    progress.before(effect);
-    disks.prepare(effect, progress);
-    progress.prepared(effect);
-    if (effect.pauses()) {
-      disks.suspend();
-      progress.paused(effect);
+    var disks = runner.disks(record.plan());
+    try (var opened = runner.opened(change.next(), change.made())) {
+      progress.before(effect);
+      disks.prepare(effect, progress);
+      progress.prepared(effect);
+      if (effect.pauses()) {
+        disks.suspend();
+        progress.paused(effect);
+      }
+      disks.apply(effect);
+      progress.after(effect);
+      if (!opened.files().isEmpty()) {
+        disks.mustHaveOpen(local(record.plan()), opened.files());
+      }
     }
-    disks.apply(effect);
-    progress.after(effect);
+  }
+
+  /** The disks of a VM that its QEMU is known by. */
+  private static List<String> local(Plan plan) {
+    return plan.disks().stream()
+        .flatMap(disk -> disk.chain().stream())
+        .filter(link -> link.network() == null)
+        .map(PlannedDisk.Link::toString)
+        .toList();
   }
 
   private void settleAfter(VmRecord record, Exception cause) {
@@ -161,6 +183,9 @@ final class LiveChanges {
     if (!change.decided()) {
       var disks = runner.disks(record.plan());
       disks.suspend();
+      if (disks.has(change.effect()) && OpenDisks.opens(change.next(), change.made())) {
+        disks.apply(new LiveEffect.Detach(change.effect().device()));
+      }
       if (!disks.has(change.effect())) {
         takeBack(record, change);
         return;

@@ -1,6 +1,9 @@
 package dev.platter.node;
 
 import dev.platter.plan.LiveEffect;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.List;
 
 /** The disks of a domain that runs. Every call fails if it does not, unless it says otherwise. */
 public interface LiveDisks {
@@ -12,6 +15,13 @@ public interface LiveDisks {
 
   /** After this QEMU has the effect. */
   void apply(LiveEffect effect);
+
+  /**
+   * Fails unless QEMU, whose guest stands still, has these open.
+   *
+   * @param disks some that the VM was started with; none if all of them are on a network
+   */
+  void mustHaveOpen(Collection<String> disks, List<OpenFile> files) throws IOException;
 
   /** Whether QEMU has the effect; false if the domain does not run. */
   boolean has(LiveEffect effect);

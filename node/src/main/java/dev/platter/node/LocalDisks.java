@@ -9,6 +9,7 @@ import dev.platter.image.raw.SparseCopy;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -20,9 +21,14 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
 final class LocalDisks {
+  private final RawDevices given;
   private final Progress progress;
 
-  LocalDisks(Progress progress) {
+  /**
+   * @param given the devices that VMs may name
+   */
+  LocalDisks(RawDevices given, Progress progress) {
+    this.given = given;
     this.progress = progress;
   }
 
@@ -48,24 +54,53 @@ final class LocalDisks {
     }
   }
 
-  /** A link to a device is as good as the device: {@code /dev/disk} is full of them. */
-  static void checkDevice(Path path) throws IOException {
-    try (var pinned = PinnedFile.open(path.toRealPath())) {
-      if (!pinned.isBlockDevice()) {
-        throw PlatterException.of(
-            Code.INVALID,
-            path + " is " + pinned.kind() + " and not a block device",
-            "A volume that is a directory has volumeMode: Filesystem.");
-      }
-      if (isBusy(pinned.path())) {
-        throw PlatterException.of(
-            Code.CONFLICT,
-            path + " is in use by this machine itself, which has mounted it or a part of it",
-            "Unmount it first: two file systems on one device destroy each other.");
+  /** Refuses a device that must not be used. */
+  void checkDevice(Step.CheckDevice step) throws IOException {
+    openDevice(step.path(), step.listed()).close();
+  }
+
+  /** The device that QEMU must have open. */
+  OpenFile expect(Step.CheckDevice step) throws IOException {
+    return new OpenFile(Path.of(step.path()), openDevice(step.path(), step.listed()));
+  }
+
+  /**
+   * Holds a device that may be used. A link to a device is as good as the device: {@code /dev/disk}
+   * is full of them.
+   *
+   * @param listed whether it must be one that this machine gives to VMs
+   */
+  PinnedFile openDevice(String path, boolean listed) throws IOException {
+    try {
+      var pinned = listed ? given.open(path) : PinnedFile.open(Path.of(path).toRealPath());
+      try {
+        checkDevice(path, pinned, listed);
+        return pinned;
+      } catch (Throwable e) {
+        pinned.close();
+        throw e;
       }
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
           Code.NOT_FOUND, "there is no device " + path, "Check the path in the volume.", e);
+    }
+  }
+
+  private static void checkDevice(String path, PinnedFile pinned, boolean listed)
+      throws IOException {
+    if (!pinned.isBlockDevice()) {
+      throw PlatterException.of(
+          Code.INVALID,
+          path + " is " + pinned.kind() + " and not a block device",
+          listed
+              ? "Name a disk or a partition; a file is a disk by 'losetup --find --show FILE'."
+              : "A volume that is a directory has volumeMode: Filesystem.");
+    }
+    if (isBusy(pinned.path())) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          path + " is in use by this machine itself, which has mounted it or a part of it",
+          "Unmount it first: two file systems on one device destroy each other.");
     }
   }
 
@@ -122,6 +157,11 @@ final class LocalDisks {
     try (var pinned = PinnedFile.open(from)) {
       SparseCopy.copy(pinned.path(), to, done -> progress.bytes("copy", done, size));
     }
+  }
+
+  void copyDevice(PinnedFile from, Path to) throws IOException {
+    var size = virtualSize(from.path(), DiskFormat.RAW);
+    SparseCopy.copy(from.path(), to, done -> progress.bytes("copy", done, size));
   }
 
   private static PlatterException refused(Path file, BadImageException e) {

@@ -34,6 +34,7 @@ public final class LocalNode {
         machine,
         images(config),
         new Pools(config.layout(), config.file()),
+        config.rawDevices(),
         progress);
   }
 

@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.image.raw.PinnedFile;
 import dev.platter.image.raw.SparseWriter;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -49,15 +50,24 @@ final class Masters {
     return wanted == null ? least : wanted;
   }
 
-  /** A raw copy of all bytes, grown to the size asked for. */
-  void copy(Step.CloneDisk clone, Path to, SecretData secrets) throws IOException {
+  /**
+   * A raw copy of all bytes, grown to the size asked for.
+   *
+   * @param device what the clone is made from, if that is a device
+   */
+  void copy(Step.CloneDisk clone, @Nullable PinnedFile device, Path to, SecretData secrets)
+      throws IOException {
     var remote = clone.from().network();
     if (remote != null) {
       network.copy(remote, secrets, to, size -> sized(clone.from(), size, clone.size()));
       return;
     }
     var size = sizeOf(clone.from(), clone.size(), false, secrets);
-    local.toRaw(file(clone.from()), clone.from().format(), to);
+    if (device == null) {
+      local.toRaw(file(clone.from()), clone.from().format(), to);
+    } else {
+      local.copyDevice(device, to);
+    }
     try (var channel = FileChannel.open(to, StandardOpenOption.WRITE)) {
       if (channel.size() < size) {
         SparseWriter.extend(channel, size);
@@ -66,9 +76,7 @@ final class Masters {
     }
   }
 
-  /** A device may be named by a link. */
-  private static Path file(Link link) throws IOException {
-    var path = Path.of(link.toString());
-    return link.device() == null ? path : path.toRealPath();
+  private static Path file(Link link) {
+    return Path.of(link.toString());
   }
 }

@@ -40,16 +40,23 @@ public final class Node implements AutoCloseable {
   private final Pools pools;
   private final Executor executor;
 
-  /** With the default pool only. */
+  /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
-    this(layout, machine, images, new Pools(layout, Optional.empty()), progress);
+    this(
+        layout, machine, images, new Pools(layout, Optional.empty()), RawDevices.DEFAULT, progress);
   }
 
-  Node(StateLayout layout, Machine machine, Images images, Pools pools, Progress progress) {
+  Node(
+      StateLayout layout,
+      Machine machine,
+      Images images,
+      Pools pools,
+      RawDevices rawDevices,
+      Progress progress) {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
-    var disks = new LocalDisks(progress);
+    var disks = new LocalDisks(rawDevices, progress);
     this.images = images;
     this.pools = pools;
     var runner =

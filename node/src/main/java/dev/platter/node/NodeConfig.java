@@ -21,6 +21,7 @@ import java.util.UUID;
  *     full before a VM starts
  * @param file what the machine's owner configured; none if empty
  * @param containerd the socket of the containerd that makes volumes for new VMs
+ * @param rawDevices the block devices that VMs may name
  */
 public record NodeConfig(
     StateLayout layout,
@@ -28,7 +29,8 @@ public record NodeConfig(
     Optional<String> registry,
     List<String> daemon,
     Optional<Path> file,
-    Path containerd) {
+    Path containerd,
+    RawDevices rawDevices) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -42,6 +44,17 @@ public record NodeConfig(
 
   private static final UUID RUN_DIRECTORIES =
       UUID.fromString("4a8f3a0e-98a4-4b1c-8f0b-0d7d4b7f2a11");
+
+  /** With the usual raw devices. */
+  public NodeConfig(
+      StateLayout layout,
+      Optional<String> connect,
+      Optional<String> registry,
+      List<String> daemon,
+      Optional<Path> file,
+      Path containerd) {
+    this(layout, connect, registry, daemon, file, containerd, RawDevices.DEFAULT);
+  }
 
   /** With containerd where it usually is. */
   public NodeConfig(

@@ -1,7 +1,6 @@
 package dev.platter.node;
 
 import dev.platter.plan.Plan;
-import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import java.io.IOException;
@@ -9,16 +8,21 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The files of others that QEMU is about to open; looked at once more, as late as can be. */
+/** The files and devices of others that QEMU is about to open; looked at as late as can be. */
 final class OpenDisks implements AutoCloseable {
   private final List<OpenFile> files = new ArrayList<>();
 
   private OpenDisks() {}
 
-  static OpenDisks of(Plan plan) throws IOException {
+  /** Of those that these steps of a plan checked. */
+  static OpenDisks of(Plan plan, List<Step> steps, LocalDisks local) throws IOException {
     var disks = new OpenDisks();
     try {
-      disks.expect(plan);
+      for (var step : steps) {
+        if (opens(plan, List.of(step))) {
+          disks.expect(step, local);
+        }
+      }
       return disks;
     } catch (IOException | RuntimeException e) {
       disks.close();
@@ -26,18 +30,29 @@ final class OpenDisks implements AutoCloseable {
     }
   }
 
-  private void expect(Plan plan) throws IOException {
-    var inUse =
-        plan.disks().stream()
-            .flatMap(disk -> disk.chain().stream())
-            .map(PlannedDisk.Link::file)
-            .toList();
-    for (var step : plan.steps()) {
-      if (step instanceof Step.CheckDiskImg img
-          && inUse.contains(StateLayout.diskImg(Path.of(img.root())).toString())) {
-        files.add(DiskImg.expect(img));
-      }
+  private void expect(Step step, LocalDisks local) throws IOException {
+    if (step instanceof Step.CheckDiskImg img) {
+      files.add(DiskImg.expect(img));
+    } else if (step instanceof Step.CheckDevice device) {
+      files.add(local.expect(device));
     }
+  }
+
+  /** Whether one of these steps checked what QEMU opens by a name that may become another's. */
+  static boolean opens(Plan plan, List<Step> steps) {
+    return steps.stream()
+        .map(
+            step ->
+                switch (step) {
+                  case Step.CheckDiskImg img -> StateLayout.diskImg(Path.of(img.root())).toString();
+                  case Step.CheckDevice device -> device.path();
+                  default -> null;
+                })
+        .anyMatch(
+            path ->
+                plan.disks().stream()
+                    .flatMap(disk -> disk.chain().stream())
+                    .anyMatch(link -> link.toString().equals(path)));
   }
 
   List<OpenFile> files() {

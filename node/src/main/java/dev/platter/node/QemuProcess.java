@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.image.raw.PinnedFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
@@ -9,6 +10,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -27,41 +29,54 @@ final class QemuProcess {
 
   private QemuProcess() {}
 
-  /** Fails unless the VM's QEMU has each of these files open. */
-  static void mustHaveOpen(UUID vm, List<OpenFile> files) throws IOException {
-    for (var file : files) {
-      var processes = of(vm, file.path());
-      if (processes.isEmpty()) {
-        throw PlatterException.of(
-            Code.UNAVAILABLE,
-            "no process of this machine is the QEMU that has " + file.path() + " as a disk",
-            "A disk.img can only be used with a libvirt on this machine.");
-      }
-      for (var process : processes) {
-        if (!identities(process.resolve("fd")).contains(file.identity())) {
+  /**
+   * Fails unless the VM's QEMU has each of these files open.
+   *
+   * @param disks some that the VM was started with, by which its QEMU is known; if there are none,
+   *     the VM's UUID has to do
+   */
+  static void mustHaveOpen(UUID vm, Collection<String> disks, List<OpenFile> files)
+      throws IOException {
+    var processes = of(vm, disks);
+    if (processes.isEmpty()) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "no process of this machine is the QEMU that has "
+              + files.getFirst().path()
+              + " as a disk",
+          "Disks on this machine can only be used with a libvirt on this machine.");
+    }
+    for (var process : processes) {
+      var open = identities(process.resolve("fd"));
+      for (var file : files) {
+        if (!open.contains(file.identity())) {
           throw PlatterException.of(
               Code.REFUSED,
-              file.path() + " was exchanged for another file while the VM started",
-              "Find out who changes the volume; a disk.img belongs to its VM alone.");
+              file.path() + " was exchanged for something else after it was checked",
+              "Find out who changes it; a disk belongs to its VM alone.");
         }
       }
     }
   }
 
   /**
-   * The directories of the processes that were told to be this VM with this disk. QEMU is one of
-   * them; anybody can start another that looks like it, which is why all of them count. A VM of the
-   * same name in another state directory has the same UUID, but not this disk.
+   * The directories of the processes that were told to be this VM with one of these disks. QEMU is
+   * one of them; anybody can start another that looks like it, which is why all of them count. A VM
+   * of the same name in another state directory has the same UUID, but not these disks.
    */
-  private static List<Path> of(UUID vm, Path disk) throws IOException {
+  private static List<Path> of(UUID vm, Collection<String> disks) throws IOException {
     var uuid = "\0-uuid\0" + vm + "\0";
-    var name = new String(disk.toString().getBytes(StandardCharsets.UTF_8), BYTES);
+    var names =
+        disks.stream()
+            .map(disk -> new String(disk.getBytes(StandardCharsets.UTF_8), BYTES))
+            .toList();
     var out = new ArrayList<Path>();
     try (var processes = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
       for (var process : processes) {
         try {
           var arguments = Files.readString(process.resolve("cmdline"), BYTES);
-          if (arguments.contains(uuid) && arguments.contains(name)) {
+          if (arguments.contains(uuid)
+              && (names.isEmpty() || names.stream().anyMatch(arguments::contains))) {
             out.add(process);
           }
         } catch (IOException e) {
@@ -77,8 +92,7 @@ final class QemuProcess {
     try (DirectoryStream<Path> open = Files.newDirectoryStream(descriptors)) {
       for (var descriptor : open) {
         try {
-          var file = Files.readAttributes(descriptor, "unix:dev,ino");
-          out.add(file.get("dev") + ":" + file.get("ino"));
+          out.add(PinnedFile.identity(descriptor));
         } catch (IOException e) {
           // It was closed.
         }

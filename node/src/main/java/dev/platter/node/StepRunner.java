@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.image.raw.PinnedFile;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
@@ -10,6 +11,7 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.image.Images;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
+import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.Seed;
 import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
@@ -72,7 +74,7 @@ final class StepRunner {
       case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
-      case Step.CheckDevice device -> LocalDisks.checkDevice(Path.of(device.path()));
+      case Step.CheckDevice device -> disks.checkDevice(device);
       case Step.MakeDiskImg img -> DiskImg.make(img);
       case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
@@ -230,7 +232,7 @@ final class StepRunner {
 
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
-    try (var opened = OpenDisks.of(vm.plan())) {
+    try (var opened = opened(vm.plan(), vm.plan().steps())) {
       hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened.files());
     } catch (IOException | RuntimeException e) {
       try {
@@ -253,6 +255,11 @@ final class StepRunner {
     return out;
   }
 
+  /** What QEMU must have open of what these steps of a plan checked. */
+  OpenDisks opened(Plan plan, List<Step> steps) throws IOException {
+    return OpenDisks.of(plan, steps, disks);
+  }
+
   private void define(Plan plan, Step.DefineSecret step, SecretData secrets) throws IOException {
     var value = Secrets.password(step.protocol(), step.from(), secrets);
     try {
@@ -272,30 +279,46 @@ final class StepRunner {
           images.complete(image.getKey(), image.getValue(), progress);
         }
       }
-      write(clone, secrets, reservation);
+      write(clone, null, secrets, reservation);
       return;
     }
     leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
-    try {
-      var from = clone.from();
-      if (from.file() != null) {
-        disks.check(Path.of(from.file()), from.format());
-      } else if (from.device() != null) {
-        LocalDisks.checkDevice(Path.of(from.device()));
+    try (var device = device(plan, clone.from())) {
+      var file = clone.from().file();
+      if (file != null) {
+        disks.check(Path.of(file), clone.from().format());
       }
-      write(clone, secrets, reservation);
+      write(clone, device, secrets, reservation);
     } finally {
       leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
     }
   }
 
-  private void write(Step.CloneDisk clone, SecretData secrets, Pools.Reservation reservation)
+  /** The device that a clone is made from, held while it is copied. */
+  private @Nullable PinnedFile device(Plan plan, PlannedDisk.Link from) throws IOException {
+    var path = from.device();
+    if (path == null) {
+      return null;
+    }
+    var listed = false;
+    for (var step : plan.steps()) {
+      listed |=
+          step instanceof Step.CheckDevice check && check.path().equals(path) && check.listed();
+    }
+    return disks.openDevice(path, listed);
+  }
+
+  private void write(
+      Step.CloneDisk clone,
+      @Nullable PinnedFile device,
+      SecretData secrets,
+      Pools.Reservation reservation)
       throws IOException {
     var file = Path.of(clone.path());
     if (pools.isLimited(file)) {
       pools.reserve(file, masters.sizeOf(clone.from(), clone.size(), false, secrets), reservation);
     }
-    create(clone.path(), path -> masters.copy(clone, path, secrets));
+    create(clone.path(), path -> masters.copy(clone, device, path, secrets));
   }
 
   private static void writeSeed(Path path, @Nullable Seed seed) throws IOException {

@@ -182,7 +182,8 @@ class ClaimGuestTest {
               PlatterException.class, () -> node.run(objects.vms().getFirst(), objects));
       assertThat(refused)
           .hasMessage(
-              volume.resolve("disk.img") + " was exchanged for another file while the VM started");
+              volume.resolve("disk.img")
+                  + " was exchanged for something else after it was checked");
       assertThat(refused.code()).isEqualTo(Code.REFUSED);
       assertThat(node.list()).isEmpty();
     }

@@ -31,15 +31,26 @@ public final class PinnedFile implements Closeable {
       throw NativeFile.failure(path, -fd);
     }
     try {
-      Map<String, Object> unix = Files.readAttributes(path(), "unix:mode,nlink,size,dev,ino");
+      Map<String, Object> unix = Files.readAttributes(path(), "unix:mode,nlink,size,dev,ino,rdev");
       this.mode = (int) number(unix, "mode");
       this.names = (int) number(unix, "nlink");
       this.size = number(unix, "size");
-      this.identity = number(unix, "dev") + ":" + number(unix, "ino");
+      this.identity = identity(unix);
     } catch (Throwable e) {
       Libc.close(fd);
       throw e;
     }
+  }
+
+  private static String identity(Map<String, Object> unix) {
+    return (number(unix, "mode") & KIND) == BLOCK_DEVICE
+        ? "block device " + number(unix, "rdev")
+        : number(unix, "dev") + ":" + number(unix, "ino");
+  }
+
+  /** The identity of what a name leads to; links are followed. */
+  public static String identity(Path path) throws IOException {
+    return identity(Files.readAttributes(path, "unix:mode,dev,ino,rdev"));
   }
 
   private static long number(Map<String, Object> unix, String attribute) {
@@ -103,7 +114,10 @@ public final class PinnedFile implements Closeable {
     return size;
   }
 
-  /** Device and inode: the same for the same file, whatever it is called. */
+  /**
+   * The same for the same thing, whatever it is called: of a file its file system and inode, of a
+   * block device its number, since every {@code /dev} has nodes of its own.
+   */
   public String identity() {
     return identity;
   }
