@@ -275,7 +275,7 @@ class FlexVolumeDriverTest {
     assertThat(volume).isEmptyDirectory();
   }
 
-  /** Tools that write down how they are called, and kill who calls the n-th of them. */
+  /** Tools that write down how they are called; the n-th does its work and kills who called it. */
   private List<Object> shimmed(int deadly) throws IOException {
     var shims = Files.createDirectories(work.resolve("shims"));
     for (var tool : List.of("mkdir", "mount", "mountpoint", "umount", "rm", "rmdir")) {
@@ -285,8 +285,10 @@ class FlexVolumeDriverTest {
           """
           #!/bin/sh
           printf '%%s\\n' "%1$s $*" >>%2$s/calls
-          [ "$(wc -l <%2$s/calls)" -ne %3$d ] || { kill -9 $PPID; exit 1; }
-          PATH=/usr/sbin:/usr/bin:/sbin:/bin exec %1$s "$@"
+          PATH=/usr/sbin:/usr/bin:/sbin:/bin %1$s "$@"
+          status=$?
+          [ "$(wc -l <%2$s/calls)" -ne %3$d ] || kill -9 $PPID
+          exit $status
           """
               .formatted(tool, shims, deadly));
       Files.setPosixFilePermissions(shim, PosixFilePermissions.fromString("rwx------"));
