@@ -4,7 +4,6 @@ import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.lab.CephCluster;
 import dev.platter.lab.IscsiTarget;
 import dev.platter.lab.NbdExport;
-import dev.platter.node.network.RemoteDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -123,8 +122,9 @@ final class CopyBenchmark implements Benchmark {
       contest.with(NBDCOPY, () -> disk.removed(theirs, Tool.time(nbdcopy(source, theirs))));
     }
     if (jvm != null) {
-      contest.with(
-          COLD, () -> disk.removed(ours, jvm.time(source.options(), run, ours.toString())));
+      var arguments = new ArrayList<>(source.arguments());
+      arguments.addAll(List.of(run, ours.toString()));
+      contest.with(COLD, () -> disk.removed(ours, jvm.time(arguments.toArray(String[]::new))));
     }
     var outcomes = contest.run(rounds);
     warm(work, source, ours);
@@ -158,7 +158,7 @@ final class CopyBenchmark implements Benchmark {
   private static Stopwatch.Reading warm(Path work, NetworkSource source, Path to)
       throws IOException {
     var watch = Stopwatch.startForAllThreads();
-    CopyOnce.copy(source.target(), work, to);
+    CopyOnce.copy(source.open(work), to);
     return watch.stop();
   }
 
@@ -203,7 +203,7 @@ final class CopyBenchmark implements Benchmark {
     var backing = new Qcow2Overlay.Backing(source.plan().toString(), "raw");
     var watch = Stopwatch.startForAllThreads();
     long size;
-    try (var disk = RemoteDisk.open(source.target(), work)) {
+    try (var disk = source.open(work)) {
       size = disk.size();
     }
     Qcow2Overlay.create(overlay, backing, size);

@@ -7,10 +7,16 @@ import dev.platter.lab.IscsiTarget;
 import dev.platter.lab.NbdExport;
 import dev.platter.model.Endpoint;
 import dev.platter.model.SecretRef;
+import dev.platter.node.network.NbdDisk;
+import dev.platter.node.network.OpenDisk;
+import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.SecretValue;
 import dev.platter.node.network.Target;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.QemuDriver;
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Path;
 import java.util.Base64;
 import java.util.List;
 import java.util.UUID;
@@ -62,7 +68,17 @@ record NetworkSource(
     }
   }
 
-  Target target() {
-    return new Target(options(), secrets);
+  /** As the node opens it: an NBD server is asked directly, others through QEMU's drivers. */
+  OpenDisk open(Path run) throws IOException {
+    var socket = plan.socket();
+    return speaksNbd() && socket != null
+        ? NbdDisk.open(UnixDomainSocketAddress.of(socket), plan.name())
+        : RemoteDisk.open(new Target(options(), secrets), run);
+  }
+
+  /** How {@link CopyOnce} is told of it. */
+  List<String> arguments() {
+    var socket = plan.socket();
+    return speaksNbd() && socket != null ? List.of(socket, plan.name()) : List.of(options());
   }
 }

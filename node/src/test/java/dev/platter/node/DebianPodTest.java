@@ -60,7 +60,7 @@ class DebianPodTest {
                     runcmd:
                     - mkdir -p /etc/platter
                     - cp -pL /var/run/secrets/kubernetes.io/serviceaccount/token /etc/platter/token
-                    - sh -c 'readlink -f /dev/claimed > /etc/platter/claimed'
+                    - sh -c 'cd /dev/disk/by-id; ls -l /dev/claimed; readlink -f /dev/claimed scsi-0QEMU_QEMU_HARDDISK_claimed | uniq | wc -l > /etc/platter/claimed'
                     - sh -c 'touch /mnt/ro/x || echo read-only > /etc/platter/ro'
               spec:
                 containers:
@@ -113,7 +113,7 @@ class DebianPodTest {
               "@@FILE /etc/platter/special.level mode=640:root very 'quoted' <&> ünïcode",
               "@@FILE /etc/platter/secret mode=400:root hunter2",
               "@@FILE /etc/platter/token mode=644:root a-token",
-              "@@FILE /etc/platter/claimed mode=644:root /dev/sdb|",
+              "@@FILE /etc/platter/claimed mode=644:root 1|",
               "@@FILE /etc/platter/injected mode=644:root injected",
               "@@FILE /etc/platter/ro mode=644:root read-only|");
     }

@@ -21,7 +21,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Pods as VMs, told by the small guest, which has neither cloud-init nor udev. */
+/**
+ * Pods as VMs, told by the small guest, which has neither cloud-init nor udev. It knows disks by
+ * serial and by where they are; how Linux names them differs from boot to boot.
+ */
 class PodGuestTest {
   @RegisterExtension static final PrivateLibvirtExtension LIBVIRT = new PrivateLibvirtExtension();
 
@@ -94,9 +97,12 @@ class PodGuestTest {
             flex("vol1", "type: qcow2, capacity: 64MiB") + "," + flex("vol2", "type: qcow2"));
     var vm = guest.run(text);
     var lines = lines(vm);
-    assertThat(lines).anyMatch(line -> line.matches("@@DISK sdb serial=vol1 size=67108864 ro=0.*"));
     assertThat(lines)
-        .anyMatch(line -> line.matches("@@DISK sdc serial=vol2 size=1024000000 ro=0.*"));
+        .anyMatch(
+            line -> line.matches("@@DISK sd. serial=vol1 size=67108864 ro=0 .*hctl=0:0:1:0 .*"));
+    assertThat(lines)
+        .anyMatch(
+            line -> line.matches("@@DISK sd. serial=vol2 size=1024000000 ro=0 .*hctl=0:0:2:0 .*"));
     assertThat(lines).contains("@@OUT lost+found");
     assertThat(lines).anyMatch(line -> line.startsWith("@@RC 0 " + RUN_SCRIPT));
     assertThat(lines).noneMatch(line -> line.equals("@@OUT again"));
@@ -129,7 +135,7 @@ class PodGuestTest {
                   List.of(RUN_SCRIPT, "grep /data2 /proc/mounts; echo written > /data2/file; sync"),
                   "{name: raw, mountPath: /data2}",
                   flex("raw", "type: raw, path: " + device.path() + ", part: '2'")));
-      assertThat(lines(vm)).anyMatch(line -> line.matches("@@OUT /dev/sdb2 /data2 ext4 rw.*"));
+      assertThat(lines(vm)).anyMatch(line -> line.matches("@@OUT /dev/sd.2 /data2 ext4 rw.*"));
       guest.node().remove(vm.key(), true);
     }
     assertThat(Shell.run("debugfs", "-R", "cat /file", disk + "?offset=17825792"))
@@ -254,8 +260,8 @@ class PodGuestTest {
                 """
                     .formatted(claimed));
     assertThat(lines(vm))
-        .anyMatch(line -> line.matches("@@DISK sdb serial=claimed .*sha1M=" + sum))
-        .anyMatch(line -> line.matches("@@DISK sdc serial=inline .*sha1M=" + sum));
+        .anyMatch(line -> line.matches("@@DISK sd. serial=claimed .* hctl=0:0:1:0 sha1M=" + sum))
+        .anyMatch(line -> line.matches("@@DISK sd. serial=inline .* hctl=0:0:2:0 sha1M=" + sum));
     var domain =
         Shell.run("virsh", "-c", LIBVIRT.uri(), "dumpxml", "--security-info", "default.pod");
     assertThat(domain).doesNotContain(ceph.key());
