@@ -21,6 +21,8 @@ import java.util.UUID;
  *     full before a VM starts
  * @param file what the machine's owner configured; none if empty
  * @param containerd the socket of the containerd that makes volumes for new VMs
+ * @param imageMaps files, and directories of files, that say where images with short names come
+ *     from
  */
 public record NodeConfig(
     StateLayout layout,
@@ -28,7 +30,8 @@ public record NodeConfig(
     Optional<String> registry,
     List<String> daemon,
     Optional<Path> file,
-    Path containerd) {
+    Path containerd,
+    List<Path> imageMaps) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -51,6 +54,17 @@ public record NodeConfig(
       List<String> daemon,
       Optional<Path> file) {
     this(layout, connect, registry, daemon, file, ContainerRuntime.DEFAULT_SOCKET);
+  }
+
+  /** Without image maps. */
+  public NodeConfig(
+      StateLayout layout,
+      Optional<String> connect,
+      Optional<String> registry,
+      List<String> daemon,
+      Optional<Path> file,
+      Path containerd) {
+    this(layout, connect, registry, daemon, file, containerd, List.of());
   }
 
   /** Without a configuration file. */
@@ -98,8 +112,17 @@ public record NodeConfig(
    * for everybody else.
    */
   public static Optional<Path> usualFile(Map<String, String> environment) {
-    var file = uid().equals("0") ? Path.of("/etc") : userConfiguration(environment);
-    return Optional.of(file.resolve("platter").resolve("node.yaml")).filter(Files::exists);
+    return Optional.of(usualDirectory(environment).resolve("node.yaml")).filter(Files::exists);
+  }
+
+  /** The directory of image maps, if there is one beside the usual configuration file. */
+  public static Optional<Path> usualImageMaps(Map<String, String> environment) {
+    return Optional.of(usualDirectory(environment).resolve("images.d")).filter(Files::isDirectory);
+  }
+
+  private static Path usualDirectory(Map<String, String> environment) {
+    var parent = uid().equals("0") ? Path.of("/etc") : userConfiguration(environment);
+    return parent.resolve("platter");
   }
 
   private static Path userConfiguration(Map<String, String> environment) {

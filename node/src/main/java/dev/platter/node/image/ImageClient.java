@@ -41,12 +41,11 @@ public final class ImageClient implements Images {
 
   /** In this process: a dry run must not leave a daemon behind. */
   @Override
-  public String resolve(String reference) {
+  public String resolve(String reference, BytesDone progress) {
     return ImageErrors.explained(
         reference,
         () -> {
-          var located = sources.find(reference);
-          var resolved = located.source().resolve(located.tagOrDigest());
+          var resolved = sources.find(reference).resolve(progress);
           var digest = resolved.descriptor().digest().toString();
           manifests.put(digest, resolved.bytes());
           return digest;
@@ -103,7 +102,7 @@ public final class ImageClient implements Images {
 
   @Override
   public List<ImageRecord> collect() throws IOException {
-    if (records.list().isEmpty()) {
+    if (records.list().isEmpty() && new WebStore(layout).isEmpty()) {
       return List.of();
     }
     return call(new Message.Collect(), BytesDone.NOBODY).images().stream()

@@ -13,8 +13,12 @@ public interface Images extends AutoCloseable {
     void bytes(String what, long done, long total);
   }
 
-  /** What the reference means now. Nothing is stored. */
-  String resolve(String reference);
+  /** What the reference means now. Nothing is stored but a file from the web, as long as needed. */
+  String resolve(String reference, BytesDone progress);
+
+  default String resolve(String reference) {
+    return resolve(reference, BytesDone.NOBODY);
+  }
 
   /**
    * Makes the base usable: afterwards its file is there in full size, and {@link #sealed} tells

@@ -28,13 +28,10 @@ public final class LocalImages implements Images {
   }
 
   @Override
-  public String resolve(String reference) {
+  public String resolve(String reference, BytesDone progress) {
     return ImageErrors.explained(
         reference,
-        () -> {
-          var located = sources.find(reference);
-          return located.source().resolve(located.tagOrDigest()).descriptor().digest().toString();
-        });
+        () -> sources.find(reference).resolve(progress).descriptor().digest().toString());
   }
 
   @Override
@@ -52,7 +49,8 @@ public final class LocalImages implements Images {
       if (records.sealed(digest)) {
         return;
       }
-      try (var image = store.open(reference, digest, null)) {
+      var name = ImageErrors.explained(reference, () -> sources.find(reference).name());
+      try (var image = store.open(name, digest, null)) {
         image.complete(progress);
       } catch (IOException | RuntimeException e) {
         // Nobody has used it: what is left of a failure is of no use to anybody.
