@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Where images come from that have short names. The map is the machine's owner's, the names are
@@ -47,16 +48,20 @@ public record ImageMap(Map<String, String> names, List<Rule> rules) {
     return new ImageMap(all, both);
   }
 
-  /** What the map has for exactly this name. */
-  public Optional<String> find(String name) {
-    var exact = names.get(name);
-    if (exact != null) {
-      return Optional.of(exact);
-    }
-    if (name.length() > LONGEST_NAME) {
-      return Optional.empty();
-    }
-    return rules.stream().flatMap(rule -> expand(rule, name).stream()).findFirst();
+  /**
+   * What the map has for a name.
+   *
+   * @param ways to write it, the best first: each is looked for among whole names before any is
+   *     held against a pattern
+   */
+  public Optional<String> find(String... ways) {
+    var exact = Stream.of(ways).filter(names::containsKey).map(names::get).findFirst();
+    return exact.isPresent()
+        ? exact
+        : Stream.of(ways)
+            .filter(name -> name.length() <= LONGEST_NAME)
+            .flatMap(name -> rules.stream().flatMap(rule -> expand(rule, name).stream()))
+            .findFirst();
   }
 
   private static Optional<String> expand(Rule rule, String name) {

@@ -66,10 +66,9 @@ final class MappedSources implements ImageSources {
       return Optional.empty();
     }
     var colon = name.lastIndexOf(':');
-    var exact = map().find(name);
-    return exact.isPresent() || colon <= name.lastIndexOf('/')
-        ? exact
-        : map().find(name.substring(0, colon));
+    return colon <= name.lastIndexOf('/')
+        ? map().find(name)
+        : map().find(name, name.substring(0, colon));
   }
 
   private static Digest digest(String reference, int at) {

@@ -321,6 +321,7 @@ class WebImageTest {
             exchange -> {
               exchange.sendResponseHeaders(200, 100_000);
               exchange.getResponseBody().write(new byte[1000]);
+              exchange.getResponseBody().flush();
             });
     assertThat(error.code()).isEqualTo(Code.UNAVAILABLE);
     assertThat(error).hasMessageContaining("after 1000 bytes");
@@ -379,7 +380,7 @@ class WebImageTest {
     "qemu-img create -q -f vmdk x.vmdk 8M; cat x.vmdk, a VMDK",
     "true, the file is empty",
     "qemu-img create -q -f qcow2 -b /etc/passwd -F raw x.qcow2 8M; cat x.qcow2, backing file",
-    "qemu-img create -q -f qcow2 -o data_file=x.data x.qcow2 8M; cat x.qcow2, data file"
+    "qemu-img create -q -f qcow2 -o data_file=x.data x.qcow2 8M; cat x.qcow2, in another file"
   })
   void whatIsNoDiskOfOursIsRefusedAndNothingIsLeft(String make, String why) throws IOException {
     disk("disk", "raw");
