@@ -3,6 +3,7 @@ package dev.platter.plan;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Which steps of a plan a disk needs. */
 public final class StepOwner {
@@ -27,6 +28,7 @@ public final class StepOwner {
           Step.MakeDiskImg _,
           Step.CheckDiskImg _,
           Step.DefineSecret _,
+          Step.ServeWeb _,
           Step.WriteSeed _,
           Step.MakeVolume _,
           Step.ServeVolume _,
@@ -54,7 +56,13 @@ public final class StepOwner {
       case Step.TakeLease lease ->
           lease.source().name().equals("file:" + source.file())
               || lease.source().name().equals("device:" + source.device())
-              || (network != null && lease.source().equals(network.sourceName()));
+              || (network != null && lease.source().equals(network.sourceName()))
+              || all.stream()
+                  .anyMatch(
+                      other ->
+                          other instanceof Step.ServeWeb web
+                              && serves(web, network)
+                              && lease.source().equals(web.from().sourceName()));
       case Step.CheckFile check -> check.path().equals(source.file());
       case Step.CheckDevice check -> check.path().equals(source.device());
       case Step.MakeDiskImg img -> isDiskImg(img.root(), source);
@@ -70,10 +78,15 @@ public final class StepOwner {
         var login = network == null ? null : network.login();
         yield login != null && login.secret().equals(secret.uuid());
       }
+      case Step.ServeWeb web -> serves(web, network);
       case Step.MakeVolume volume -> volume.disk().equals(disk.name());
       case Step.ServeVolume volume -> volume.disk().equals(disk.name());
       case Step.MakeDirectory _, Step.WriteSeed _, Step.StartDomain _ -> false;
     };
+  }
+
+  private boolean serves(Step.ServeWeb web, @Nullable NetworkDisk network) {
+    return NetworkDisk.served(web.export(), layout).equals(network);
   }
 
   private static boolean isDiskImg(String root, PlannedDisk.Link link) {

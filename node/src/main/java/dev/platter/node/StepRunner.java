@@ -42,6 +42,7 @@ final class StepRunner {
   private final Pools pools;
   private final Machine machine;
   private final Progress progress;
+  private final WebDisks webDisks;
 
   StepRunner(
       StateLayout layout,
@@ -62,6 +63,12 @@ final class StepRunner {
     this.pools = pools;
     this.machine = machine;
     this.progress = progress;
+    this.webDisks = new WebDisks(images);
+  }
+
+  /** Gives the daemon again what it keeps in memory only; false if it keeps nothing for this VM. */
+  boolean serveAgain(Plan plan, SecretData secrets) throws IOException {
+    return webDisks.serveAgain(plan, secrets);
   }
 
   void run(VmRecord vm, Step step, Given given, Pools.Reservation reservation) throws IOException {
@@ -76,6 +83,7 @@ final class StepRunner {
       case Step.MakeDiskImg img -> DiskImg.make(img);
       case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
+      case Step.ServeWeb web -> webDisks.serve(web, given.secrets());
       case Step.CreateOverlay overlay -> overlay(overlay, given.secrets());
       case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
       case Step.CreateSnapshot snapshot -> snapshot(snapshot);
@@ -101,6 +109,7 @@ final class StepRunner {
       case Step.MakeDiskImg img -> DiskImg.unmake(img);
       case Step.TakeLease lease -> release(plan, lease.source(), lease.access(), others);
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
+      case Step.ServeWeb web -> webDisks.forget(web);
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
       case Step.CreateSnapshot snapshot -> Durable.delete(Path.of(snapshot.path()));
       case Step.CloneDisk clone -> {
@@ -149,7 +158,8 @@ final class StepRunner {
               Step.CheckDevice _,
               Step.CheckDiskImg _,
               Step.ServeVolume _,
-              Step.DefineSecret _ ->
+              Step.DefineSecret _,
+              Step.ServeWeb _ ->
               null;
         };
     if (exists != null) {

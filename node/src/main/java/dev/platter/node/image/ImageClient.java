@@ -3,6 +3,7 @@ package dev.platter.node.image;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
+import dev.platter.node.web.WebAccess;
 import dev.platter.plan.StateLayout;
 import java.io.BufferedInputStream;
 import java.io.IOException;
@@ -81,6 +82,21 @@ public final class ImageClient implements Images {
   public void complete(String reference, String digest, BytesDone progress) throws IOException {
     if (!records.sealed(digest)) {
       call(new Message.Complete(name(reference), digest), progress);
+    }
+  }
+
+  @Override
+  public void serveWeb(String export, WebAccess access) throws IOException {
+    call(Message.ServeWeb.of(export, access), BytesDone.NOBODY);
+  }
+
+  /** A daemon that is not there serves nothing. */
+  @Override
+  public void forgetWeb(String export) throws IOException {
+    try (var connection = connect()) {
+      if (connection != null) {
+        exchange(connection, new Message.ForgetWeb(export), BytesDone.NOBODY);
+      }
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import dev.platter.node.web.WebAccess;
 import java.io.IOException;
 import java.util.List;
 
@@ -34,6 +35,15 @@ public interface Images extends AutoCloseable {
 
   /** Sees to it that the daemon is on duty, if this machine has one. */
   void keepDaemon() throws IOException;
+
+  /**
+   * Lets the daemon serve a file on a web server; if it does so already, with other secrets from
+   * now on.
+   */
+  void serveWeb(String export, WebAccess access) throws IOException;
+
+  /** Nothing happens if it is not served. */
+  void forgetWeb(String export) throws IOException;
 
   boolean sealed(String digest) throws IOException;
 

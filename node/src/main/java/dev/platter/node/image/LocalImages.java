@@ -1,8 +1,11 @@
 package dev.platter.node.image;
 
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
+import dev.platter.node.web.WebAccess;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.time.Duration;
@@ -74,6 +77,17 @@ public final class LocalImages implements Images {
 
   @Override
   public void keepDaemon() {}
+
+  @Override
+  public void serveWeb(String export, WebAccess access) {
+    throw PlatterException.of(
+        Code.UNSUPPORTED,
+        access + " can only be read through the daemon, which is not used here",
+        "Use copy mode clone.");
+  }
+
+  @Override
+  public void forgetWeb(String export) {}
 
   @Override
   public boolean sealed(String digest) throws IOException {
