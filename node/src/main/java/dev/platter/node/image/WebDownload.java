@@ -5,6 +5,8 @@ import dev.platter.image.Digest;
 import dev.platter.image.ForeignFormat;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.StateLayout;
 import dev.platter.registry.RegistryException;
 import dev.platter.registry.WebFiles;
@@ -94,7 +96,7 @@ final class WebDownload {
       fetch(file, begun);
       file.force(true);
       return finish(part);
-    } catch (BadImageException e) {
+    } catch (BadImageException | PlatterException e) {
       store.forgetPart(url);
       throw e;
     } catch (RegistryException e) {
@@ -166,7 +168,7 @@ final class WebDownload {
       while (got.hasRemaining()) {
         at += file.write(got, at);
       }
-      progress.bytes("download", done, size);
+      progress.bytes("fetch", done, size);
       if (done - noted >= BETWEEN_NOTES) {
         note(file);
       }
@@ -195,7 +197,10 @@ final class WebDownload {
 
   private void requireRoom(long bytes) throws IOException {
     if (Files.getFileStore(layout.web()).getUsableSpace() - bytes < ROOM_TO_LEAVE) {
-      throw new BadImageException("there is no room for it in " + layout.web());
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "there is no room for " + url + " in " + layout.web(),
+          "Make room, for example with 'platter gc', and try again.");
     }
   }
 
