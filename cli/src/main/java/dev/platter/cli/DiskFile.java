@@ -1,6 +1,7 @@
 package dev.platter.cli;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.ForeignFormat;
 import dev.platter.image.GuestDisk;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
@@ -10,15 +11,12 @@ import dev.platter.model.PlatterException.Code;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.Locale;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,22 +41,6 @@ record DiskFile(Path path, GuestDisk disk, Closeable owned, BasicFileAttributes 
   }
 
   private static final byte[] QCOW2 = {'Q', 'F', 'I', (byte) 0xfb};
-
-  /** Formats that are no disks of ours, and that nobody means when they push a raw disk. */
-  private static final Map<String, String> OTHERS = new LinkedHashMap<>();
-
-  static {
-    OTHERS.put("KDMV", "a VMDK");
-    OTHERS.put("COWD", "a VMDK");
-    OTHERS.put("# Disk DescriptorFile", "a VMDK");
-    OTHERS.put("vhdxfile", "a VHDX");
-    OTHERS.put("conectix", "a VHD");
-    OTHERS.put("<<< ", "a VDI");
-    OTHERS.put("QED\0", "a QED");
-    OTHERS.put("\u001f\u008b", "packed with gzip");
-    OTHERS.put("\u00fd7zXZ\0", "packed with xz");
-    OTHERS.put("(\u00b5/\u00fd", "packed with zstd");
-  }
 
   static DiskFile open(Path path, @Nullable Format stated) throws IOException {
     BasicFileAttributes attributes;
@@ -87,20 +69,18 @@ record DiskFile(Path path, GuestDisk disk, Closeable owned, BasicFileAttributes 
   private static Format probe(Path path) throws IOException {
     byte[] first;
     try (InputStream in = Files.newInputStream(path)) {
-      first = in.readNBytes(32);
+      first = in.readNBytes(ForeignFormat.LONGEST);
     }
     if (Arrays.equals(first, 0, Math.min(4, first.length), QCOW2, 0, 4)) {
       return Format.QCOW2;
     }
-    var text = new String(first, StandardCharsets.ISO_8859_1);
-    for (var other : OTHERS.entrySet()) {
-      if (text.startsWith(other.getKey())) {
-        throw new BadImageException(
-            "it is "
-                + other.getValue()
-                + "; unpack or convert it (qemu-img convert -O qcow2 IN OUT), or say --format raw"
-                + " if these are the first bytes of a raw disk");
-      }
+    var other = ForeignFormat.of(first);
+    if (other.isPresent()) {
+      throw new BadImageException(
+          "it is "
+              + other.get()
+              + "; unpack or convert it (qemu-img convert -O qcow2 IN OUT), or say --format raw"
+              + " if these are the first bytes of a raw disk");
     }
     return Format.RAW;
   }

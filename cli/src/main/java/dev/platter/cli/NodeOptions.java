@@ -8,7 +8,10 @@ import dev.platter.node.RawDevices;
 import dev.platter.node.container.ContainerRuntime;
 import dev.platter.plan.VmKey;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -59,6 +62,16 @@ final class NodeOptions {
   @Nullable String registry;
 
   @Option(
+      names = "--image-map",
+      paramLabel = "PATH",
+      split = ",",
+      description =
+          "Files, or directories of *.yaml files, that say where images with short names come from"
+              + " (default: /etc/platter/images.d for root, else ~/.config/platter/images.d;"
+              + " $PLATTER_IMAGE_MAP).")
+  @Nullable List<Path> imageMaps;
+
+  @Option(
       names = {"-n", "--namespace"},
       paramLabel = "NAME",
       description = "The VM's namespace (default: default).",
@@ -87,7 +100,18 @@ final class NodeOptions {
         given(containerd, "PLATTER_CONTAINERD")
             .map(text -> Path.of(text).toAbsolutePath())
             .orElse(ContainerRuntime.DEFAULT_SOCKET),
-        given(rawDevices, "VIRTLET_RAW_DEVICES").map(RawDevices::parse).orElse(RawDevices.DEFAULT));
+        given(rawDevices, "VIRTLET_RAW_DEVICES").map(RawDevices::parse).orElse(RawDevices.DEFAULT),
+        imageMaps(environment));
+  }
+
+  private List<Path> imageMaps(Map<String, String> environment) {
+    if (imageMaps != null) {
+      return imageMaps.stream().map(Path::toAbsolutePath).toList();
+    }
+    var given = environment.getOrDefault("PLATTER_IMAGE_MAP", "");
+    return given.isEmpty()
+        ? NodeConfig.usualImageMaps(environment).stream().toList()
+        : Stream.of(given.split(",")).map(path -> Path.of(path).toAbsolutePath()).toList();
   }
 
   private static Optional<String> given(@Nullable Object option, String variable) {

@@ -221,6 +221,19 @@ final class Fields {
     return sequence.getValue();
   }
 
+  /** The mappings of a list; what else is in it is reported. */
+  List<Fields> mappings(String key) {
+    var out = new ArrayList<Fields>();
+    var items = items(key);
+    for (int i = 0; i < items.size(); i++) {
+      var fields = of(items.get(i), path(key) + "[" + i + "]", problems);
+      if (fields != null) {
+        out.add(fields);
+      }
+    }
+    return out;
+  }
+
   List<String> texts(String key) {
     var out = new ArrayList<String>();
     for (var item : items(key)) {

@@ -12,7 +12,10 @@ import dev.platter.model.Source;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
@@ -24,6 +27,26 @@ final class NetworkSources {
   static final Pattern WORD = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,252}");
 
   static final Pattern ISCSI_NAME = Pattern.compile("(iqn|eui|naa)\\.[A-Za-z0-9.:_-]{1,219}");
+
+  private static final Pattern HEADER = Pattern.compile("[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}");
+
+  /** What requests for parts of a file say already, and what is about the connection. */
+  private static final Set<String> OURS =
+      Set.of(
+          "accept-encoding",
+          "connection",
+          "content-length",
+          "expect",
+          "host",
+          "if-match",
+          "if-modified-since",
+          "if-none-match",
+          "if-range",
+          "if-unmodified-since",
+          "range",
+          "transfer-encoding",
+          "upgrade",
+          "user-agent");
 
   private final @Nullable String namespace;
 
@@ -139,12 +162,39 @@ final class NetworkSources {
     if (http == null) {
       return null;
     }
-    var url = url(http, "url", http.requiredText("url", example));
+    var before = http.problemCount();
+    var plain = url(http, "url", http.requiredText("url", example));
+    var ca = http.has("ca") ? secret(http, "ca", "ca.crt") : null;
+    var headers = headers(http);
+    if (http.has("ca") && plain != null && !plain.tls()) {
+      http.problem("ca", "is for https; remove it, or write https://… in url");
+    }
     http.done();
-    return url;
+    return plain == null || http.problemCount() > before
+        ? null
+        : new HttpSource(plain.tls(), plain.host(), plain.path(), ca, headers);
   }
 
-  private static @Nullable Source url(Fields fields, String key, @Nullable String text) {
+  /** {@code headers: [{name: Authorization, secret: {name, key}}]}. */
+  private List<HttpSource.Header> headers(Fields http) {
+    var out = new ArrayList<HttpSource.Header>();
+    var names = new HashSet<String>();
+    for (var header : http.mappings("headers")) {
+      var name = word(header, "name", "Authorization", HEADER);
+      var value = secret(header, "secret", "value");
+      header.done();
+      if (name != null && OURS.contains(name.toLowerCase(Locale.ROOT))) {
+        header.problem("name", "'" + name + "' is not for you to send");
+      } else if (name != null && !names.add(name.toLowerCase(Locale.ROOT))) {
+        header.problem("name", "'" + name + "' is given twice");
+      } else if (name != null && value != null) {
+        out.add(new HttpSource.Header(name, value));
+      }
+    }
+    return out;
+  }
+
+  private static @Nullable HttpSource url(Fields fields, String key, @Nullable String text) {
     if (text == null) {
       return null;
     }
@@ -239,6 +289,22 @@ final class NetworkSources {
     if (secret == null) {
       return null;
     }
+    var where = secretRef(secret, defaultKey);
+    return user == null || where == null ? null : new Credentials(user, where);
+  }
+
+  /** {@code KEY: {name, key}} or {@code KEY: {file}}. */
+  private @Nullable SecretRef secret(Fields fields, String field, String defaultKey) {
+    var secret = refusesText(fields, field) ? null : fields.requiredFields(field);
+    if (secret != null && namespace == null) {
+      fields.problem(field, "cannot be given here, where no Secret is in reach");
+      secret.ignore(secret.names().toArray(String[]::new));
+      return null;
+    }
+    return secret == null ? null : secretRef(secret, defaultKey);
+  }
+
+  private @Nullable SecretRef secretRef(Fields secret, String defaultKey) {
     SecretRef where = null;
     if (secret.has("file")) {
       var file = Paths.absolute(secret, "file", "/etc/platter/secrets/storage");
@@ -248,12 +314,12 @@ final class NetworkSources {
       var key = secret.text("key");
       if (name != null && !Names.valid(name)) {
         secret.problem("name", Names.complaint(name));
-      } else if (name != null) {
+      } else if (name != null && namespace != null) {
         where = SecretRef.ofObject(namespace, name, key == null ? defaultKey : key);
       }
     }
     secret.done();
-    return user == null || where == null ? null : new Credentials(user, where);
+    return where;
   }
 
   /** People put the password itself here, so what is found is not shown. */

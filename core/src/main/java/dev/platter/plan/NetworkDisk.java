@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * A disk behind one of QEMU's network drivers, in libvirt's words.
  *
  * @param hosts empty where there is a {@code socket}
+ * @param web what a web server wants to be told; QEMU cannot open such a disk, so only we do
  */
 @JsonInclude(JsonInclude.Include.NON_NULL)
 public record NetworkDisk(
@@ -26,9 +27,31 @@ public record NetworkDisk(
     List<Endpoint> hosts,
     @Nullable String socket,
     boolean tls,
-    @Nullable Login login) {
+    @Nullable Login login,
+    @Nullable Web web) {
   public NetworkDisk {
     hosts = List.copyOf(hosts);
+  }
+
+  /** One that QEMU can open. */
+  public NetworkDisk(
+      String protocol,
+      String name,
+      List<Endpoint> hosts,
+      @Nullable String socket,
+      boolean tls,
+      @Nullable Login login) {
+    this(protocol, name, hosts, socket, tls, login, null);
+  }
+
+  /**
+   * @param ca where the certificates are that the server's must be signed by
+   */
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Web(@Nullable SecretRef ca, List<HttpSource.Header> headers) {
+    public Web {
+      headers = List.copyOf(headers);
+    }
   }
 
   /**
@@ -79,7 +102,19 @@ public record NetworkDisk(
   }
 
   static NetworkDisk of(HttpSource http) {
-    return new NetworkDisk(http.kind(), http.path(), List.of(http.host()), null, false, null);
+    return new NetworkDisk(
+        http.kind(),
+        http.path(),
+        List.of(http.host()),
+        null,
+        false,
+        null,
+        http.needsSecrets() ? new Web(http.ca(), http.headers()) : null);
+  }
+
+  /** An export of the daemon. */
+  static NetworkDisk served(String export, StateLayout layout) {
+    return new NetworkDisk("nbd", export, List.of(), layout.nbdSocket().toString(), false, null);
   }
 
   private static @Nullable Login login(@Nullable Credentials credentials, UUID secret) {

@@ -102,7 +102,7 @@ public final class Planner {
           case RbdSource rbd -> network(disk, NetworkDisk.of(rbd, secret(disk)));
           case NbdSource nbd -> network(disk, NetworkDisk.of(nbd));
           case GlusterSource gluster -> network(disk, NetworkDisk.of(gluster));
-          case HttpSource http -> network(disk, NetworkDisk.of(http));
+          case HttpSource http -> web(disk, NetworkDisk.of(http));
           case DeviceSource device -> device(disk, device);
           case DiskImgSource img -> diskImg(disk, img);
           case ClaimSource claim ->
@@ -260,6 +260,17 @@ public final class Planner {
               login.from()));
     }
     return local(disk, link, null);
+  }
+
+  /** What QEMU cannot open it reads through the daemon; a copy we make ourselves. */
+  private List<Link> web(Disk disk, NetworkDisk from) {
+    if (from.web() == null || disk.copy().mode() == CopyMode.CLONE) {
+      return network(disk, from);
+    }
+    var export = "web-" + vm.uuid() + "-" + disk.name();
+    steps.add(new Step.TakeLease(from.sourceName(), disk.access(), life(disk)));
+    steps.add(new Step.ServeWeb(export, from));
+    return local(disk, Link.ofNetwork(NetworkDisk.served(export, facts.layout())), null);
   }
 
   private UUID secret(Disk disk) {

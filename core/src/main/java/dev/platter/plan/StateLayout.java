@@ -13,6 +13,8 @@ import java.util.regex.Pattern;
  * state/images/sha256-HEX/base.raw   the base of an image
  * state/images/sha256-HEX/image.json what it was made from, and whether it is sealed
  * state/images/sha256-HEX/*          what is needed until it is sealed
+ * state/images/web/sha256-HEX        a file from the web, until its image is sealed
+ * state/images/web/KEY.*             what a URL gave last; what there is of a download
  * state/pools/default/UUID-DISK.*    overlays, clones and blank disks of VMs; other pools are where
  *                                    the node's configuration says
  * state/pools/default/UUID-DISK@NAME.qcow2  overlays of snapshots
@@ -61,6 +63,35 @@ public record StateLayout(Path state, Path run) {
   /** How to read in chunks the layers that were read from end to end once. */
   public Path indexes() {
     return images().resolve("indexes");
+  }
+
+  public Path web() {
+    return images().resolve("web");
+  }
+
+  /** A file from the web, by its own digest. */
+  public Path webFile(String digest) {
+    return web().resolve(digest.replace(':', '-'));
+  }
+
+  /**
+   * @param key made from the URL
+   */
+  public Path webNote(String key) {
+    return web().resolve(key + ".json");
+  }
+
+  /** What there is of a file that is being fetched. */
+  public Path webPart(String key) {
+    return web().resolve(key + ".part");
+  }
+
+  public Path webPartNote(String key) {
+    return web().resolve(key + ".part.json");
+  }
+
+  public Path webLock(String key) {
+    return lock("web-" + key);
   }
 
   /** What is being deleted. */

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.MakeDiskImg.class),
   @JsonSubTypes.Type(Step.CheckDiskImg.class),
   @JsonSubTypes.Type(Step.DefineSecret.class),
+  @JsonSubTypes.Type(Step.ServeWeb.class),
   @JsonSubTypes.Type(Step.CreateOverlay.class),
   @JsonSubTypes.Type(Step.CreateVolume.class),
   @JsonSubTypes.Type(Step.CreateSnapshot.class),
@@ -292,6 +293,24 @@ public sealed interface Step {
     @Override
     public String summary() {
       return "give libvirt the " + protocol + " secret in " + from;
+    }
+  }
+
+  /**
+   * Lets the daemon serve a file on a web server that QEMU cannot open itself. The daemon keeps the
+   * secrets for it in memory.
+   *
+   * @param export its name at the daemon
+   */
+  record ServeWeb(String export, NetworkDisk from) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "let the daemon serve " + from;
     }
   }
 

@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /** Which steps of a plan a disk needs. */
 public final class StepOwner {
@@ -30,6 +31,7 @@ public final class StepOwner {
           Step.MakeDiskImg _,
           Step.CheckDiskImg _,
           Step.DefineSecret _,
+          Step.ServeWeb _,
           Step.WriteSeed _,
           Step.MakeVolume _,
           Step.ServeVolume _,
@@ -55,7 +57,13 @@ public final class StepOwner {
       case Step.TakeLease lease ->
           lease.source().name().equals("file:" + source.file())
               || lease.source().name().equals("device:" + source.device())
-              || (network != null && lease.source().equals(network.sourceName()));
+              || (network != null && lease.source().equals(network.sourceName()))
+              || all.stream()
+                  .anyMatch(
+                      other ->
+                          other instanceof Step.ServeWeb web
+                              && serves(web, network)
+                              && lease.source().equals(web.from().sourceName()));
       case Step.CheckFile check -> check.path().equals(source.file());
       case Step.CheckDevice check ->
           check.path().equals(source.device())
@@ -67,6 +75,7 @@ public final class StepOwner {
         var login = network == null ? null : network.login();
         yield login != null && login.secret().equals(secret.uuid());
       }
+      case Step.ServeWeb web -> serves(web, network);
       case Step.MakeVolume volume -> volume.disk().equals(disk.name());
       case Step.ServeVolume volume -> volume.disk().equals(disk.name());
       case Step.MakeDirectory _, Step.WriteSeed _, Step.StartDomain _ -> false;
@@ -80,6 +89,10 @@ public final class StepOwner {
                 step instanceof Step.CloneDisk clone
                     && from.test(clone.from())
                     && has(disk, clone.path()));
+  }
+
+  private boolean serves(Step.ServeWeb web, @Nullable NetworkDisk network) {
+    return NetworkDisk.served(web.export(), layout).equals(network);
   }
 
   private static boolean isDiskImg(String root, Link link) {

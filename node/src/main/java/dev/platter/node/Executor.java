@@ -86,13 +86,19 @@ final class Executor {
     Planned grow(Plan begun) throws IOException;
   }
 
-  /** Starts a stopped VM from its stored plan, if {@code check} lets it. */
+  /**
+   * Starts a stopped VM from its stored plan, if {@code check} lets it. One that runs, and reads
+   * files from web servers through a daemon that may have lost their secrets, gets them again.
+   */
   void start(VmKey key, SecretData secrets, Check check) throws IOException {
     try (var _ = lock(key)) {
       recover(key);
       var record = find(key);
       check.accept(record);
       if (runner.domainExists(record.plan())) {
+        if (runner.serveAgain(record.plan(), secrets)) {
+          return;
+        }
         throw PlatterException.of(
             Code.CONFLICT,
             "the VM " + key + " is running already",

@@ -1,7 +1,6 @@
 package dev.platter.node;
 
 import dev.platter.image.BootTrace;
-import dev.platter.image.oci.OciLayout;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.image.DaemonLauncher;
@@ -14,7 +13,6 @@ import dev.platter.node.image.TraceReferrer;
 import dev.platter.registry.Registries;
 import java.io.IOException;
 import java.nio.file.Files;
-import org.jspecify.annotations.Nullable;
 
 /** Puts a node together from the parts of this machine. */
 public final class LocalNode {
@@ -46,20 +44,7 @@ public final class LocalNode {
   }
 
   static ImageSources sources(NodeConfig config) {
-    var registries = new SharedRegistries();
-    return reference ->
-        switch (ImageName.parse(reference, config.registry())) {
-          case ImageName.InLayout image ->
-              new ImageSources.Located(
-                  new OciLayout(image.directory()),
-                  image.tag(),
-                  "oci:" + image.directory().toAbsolutePath() + ":" + image.tag());
-          case ImageName.InRegistry image ->
-              new ImageSources.Located(
-                  registries.get().client(image.reference()),
-                  image.reference().tagOrDigest(),
-                  image.reference().toString());
-        };
+    return new MappedSources(config);
   }
 
   /**
@@ -67,29 +52,18 @@ public final class LocalNode {
    * was published.
    */
   public static String publishTrace(NodeConfig config, ImageRecord image) throws IOException {
-    if (!(ImageName.parse(image.reference(), config.registry())
-        instanceof ImageName.InRegistry name)) {
+    if (MappedSources.isUrl(image.reference())
+        || !(ImageName.parse(image.reference(), config.registry())
+            instanceof ImageName.InRegistry name)) {
       throw PlatterException.of(
           Code.INVALID,
           image.reference() + " is not in a registry",
           "Push its disk with 'platter push --boot-trace FILE' instead.");
     }
     var layout = config.layout();
-    var push = new SharedRegistries().get().push(name.reference());
+    var push = Registries.fromEnvironment(System.getenv()).push(name.reference());
     var manifest = Files.readAllBytes(layout.manifest(image.digest()));
     return TraceReferrer.publish(push, manifest, BootTrace.read(layout.bootTrace(image.digest())))
         .toString();
-  }
-
-  /** One for all images, since limits on connections are its; read when the first image is. */
-  private static final class SharedRegistries {
-    private @Nullable Registries registries;
-
-    synchronized Registries get() throws IOException {
-      if (registries == null) {
-        registries = Registries.fromEnvironment(System.getenv());
-      }
-      return registries;
-    }
   }
 }

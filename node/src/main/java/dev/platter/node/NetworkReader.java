@@ -12,6 +12,7 @@ import dev.platter.node.network.OpenDisk;
 import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.SecretValue;
 import dev.platter.node.network.Target;
+import dev.platter.node.network.WebFileDisk;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.QemuDriver;
 import dev.platter.plan.StateLayout;
@@ -61,6 +62,9 @@ final class NetworkReader {
 
   private OpenDisk open(NetworkDisk disk, SecretData secrets) throws IOException {
     try {
+      if (disk.web() != null) {
+        return WebFileDisk.open(WebDisks.access(disk, secrets), layout.run());
+      }
       if (disk.protocol().equals("nbd") && !disk.tls()) {
         return NbdDisk.open(address(disk), disk.name());
       }

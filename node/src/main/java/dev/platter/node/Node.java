@@ -173,7 +173,9 @@ public final class Node implements AutoCloseable {
     for (var disk : vm.disks()) {
       if (disk.source() instanceof ImageSource image && !out.containsKey(image.reference())) {
         var digest = known.get(image.reference());
-        out.put(image.reference(), digest == null ? images.resolve(image.reference()) : digest);
+        out.put(
+            image.reference(),
+            digest == null ? images.resolve(image.reference(), progress) : digest);
       }
     }
     return out;
@@ -343,7 +345,7 @@ public final class Node implements AutoCloseable {
 
   /** The digest of the image, whose base is here afterwards. */
   public String pull(String reference) throws IOException {
-    var digest = images.resolve(reference);
+    var digest = images.resolve(reference, progress);
     images.complete(reference, digest, progress);
     return digest;
   }

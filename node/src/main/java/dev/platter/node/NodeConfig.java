@@ -22,6 +22,8 @@ import java.util.UUID;
  * @param file what the machine's owner configured; none if empty
  * @param containerd the socket of the containerd that makes volumes for new VMs
  * @param rawDevices the block devices that VMs may name
+ * @param imageMaps files, and directories of files, that say where images with short names come
+ *     from
  */
 public record NodeConfig(
     StateLayout layout,
@@ -30,7 +32,8 @@ public record NodeConfig(
     List<String> daemon,
     Optional<Path> file,
     Path containerd,
-    RawDevices rawDevices) {
+    RawDevices rawDevices,
+    List<Path> imageMaps) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -45,7 +48,7 @@ public record NodeConfig(
   private static final UUID RUN_DIRECTORIES =
       UUID.fromString("4a8f3a0e-98a4-4b1c-8f0b-0d7d4b7f2a11");
 
-  /** With the usual raw devices. */
+  /** With the usual raw devices, and without image maps. */
   public NodeConfig(
       StateLayout layout,
       Optional<String> connect,
@@ -53,7 +56,15 @@ public record NodeConfig(
       List<String> daemon,
       Optional<Path> file,
       Path containerd) {
-    this(layout, connect, registry, daemon, file, containerd, RawDevices.DEFAULT);
+    this(layout, connect, registry, daemon, file, containerd, RawDevices.DEFAULT, List.of());
+  }
+
+  NodeConfig withImageMaps(List<Path> maps) {
+    return new NodeConfig(layout, connect, registry, daemon, file, containerd, rawDevices, maps);
+  }
+
+  NodeConfig withRawDevices(RawDevices devices) {
+    return new NodeConfig(layout, connect, registry, daemon, file, containerd, devices, imageMaps);
   }
 
   /** With containerd where it usually is. */
@@ -111,8 +122,17 @@ public record NodeConfig(
    * for everybody else.
    */
   public static Optional<Path> usualFile(Map<String, String> environment) {
-    var file = uid().equals("0") ? Path.of("/etc") : userConfiguration(environment);
-    return Optional.of(file.resolve("platter").resolve("node.yaml")).filter(Files::exists);
+    return Optional.of(usualDirectory(environment).resolve("node.yaml")).filter(Files::exists);
+  }
+
+  /** The directory of image maps, if there is one beside the usual configuration file. */
+  public static Optional<Path> usualImageMaps(Map<String, String> environment) {
+    return Optional.of(usualDirectory(environment).resolve("images.d")).filter(Files::isDirectory);
+  }
+
+  private static Path usualDirectory(Map<String, String> environment) {
+    var parent = uid().equals("0") ? Path.of("/etc") : userConfiguration(environment);
+    return parent.resolve("platter");
   }
 
   private static Path userConfiguration(Map<String, String> environment) {

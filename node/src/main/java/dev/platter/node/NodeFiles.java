@@ -1,6 +1,8 @@
 package dev.platter.node;
 
+import dev.platter.dialect.ImageMapFile;
 import dev.platter.dialect.NodeFile;
+import dev.platter.model.ImageMap;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Pool;
@@ -13,9 +15,10 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 
-/** Reads the node's configuration file. */
+/** Reads what the owner of a machine has written: its configuration and its image maps. */
 final class NodeFiles {
   private static final int MOST_BYTES = 1 << 20;
 
@@ -35,6 +38,27 @@ final class NodeFiles {
         .toList();
   }
 
+  /**
+   * Image maps in the order in which they count: as given, and those of a directory by name.
+   *
+   * @param places files, and directories of which the files *.yaml and *.yml count
+   */
+  static ImageMap imageMap(List<Path> places) throws IOException {
+    var texts = new LinkedHashMap<String, String>();
+    for (var place : places) {
+      for (var file : Files.isDirectory(place) ? maps(place) : List.of(place)) {
+        texts.put(file.toString(), text(file));
+      }
+    }
+    return ImageMapFile.read(texts);
+  }
+
+  private static List<Path> maps(Path directory) throws IOException {
+    try (var files = Files.list(directory)) {
+      return files.filter(file -> file.toString().matches(".*\\.ya?ml")).sorted().toList();
+    }
+  }
+
   private static String text(Path file) {
     byte[] bytes;
     try (var in = Files.newInputStream(file)) {
@@ -43,12 +67,13 @@ final class NodeFiles {
       throw PlatterException.of(
           Code.NOT_FOUND,
           "there is no file " + file,
-          "Name the node's configuration, or leave it out; then there are the built-in pools only.",
+          "Name a file that is there, or leave the option out; then there are the built-in pools"
+              + " only, and images have no other names.",
           e);
     } catch (IOException e) {
       throw PlatterException.of(
           Code.INVALID,
-          file + ", the node's configuration, cannot be read: " + e.getMessage(),
+          file + " cannot be read: " + e.getMessage(),
           "Name a YAML file that you may read.",
           e);
     }

@@ -42,7 +42,7 @@ final class Secrets {
   }
 
   /** The value, which is the caller's to wipe. */
-  private static byte[] value(SecretRef ref, SecretData given) throws IOException {
+  static byte[] value(SecretRef ref, SecretData given) throws IOException {
     var value =
         switch (ref.kind()) {
           case OBJECT -> object(ref, given);
@@ -69,7 +69,7 @@ final class Secrets {
                 PlatterException.of(
                     Code.NOT_FOUND,
                     "the Secret " + ref.name() + " has no key " + ref.key(),
-                    "Name the right key under auth.secret.key."));
+                    "Name the right key beside the name of the Secret."));
   }
 
   /** One line break at the end does not belong to the password: editors put it there. */
@@ -90,7 +90,7 @@ final class Secrets {
       }
     } catch (NoSuchFileException e) {
       throw PlatterException.of(
-          Code.NOT_FOUND, "there is no file " + file, "Check auth.secret.file.", e);
+          Code.NOT_FOUND, "there is no file " + file, "Check the path that the disk refers to.", e);
     }
   }
 

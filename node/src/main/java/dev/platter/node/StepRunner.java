@@ -43,6 +43,7 @@ final class StepRunner {
   private final Pools pools;
   private final Machine machine;
   private final Progress progress;
+  private final WebDisks webDisks;
 
   StepRunner(
       StateLayout layout,
@@ -64,6 +65,12 @@ final class StepRunner {
     this.pools = pools;
     this.machine = machine;
     this.progress = progress;
+    this.webDisks = new WebDisks(images);
+  }
+
+  /** Gives the daemon again what it keeps in memory only; false if it keeps nothing for this VM. */
+  boolean serveAgain(Plan plan, SecretData secrets) throws IOException {
+    return webDisks.serveAgain(plan, secrets);
   }
 
   void run(VmRecord vm, Step step, Given given, Pools.Reservation reservation) throws IOException {
@@ -78,6 +85,7 @@ final class StepRunner {
       case Step.MakeDiskImg img -> DiskImg.make(img);
       case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
+      case Step.ServeWeb web -> webDisks.serve(web, given.secrets());
       case Step.CreateOverlay overlay ->
           create(overlay.path(), overlays.overlay(vm.plan(), overlay, given)::write);
       case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
@@ -107,6 +115,7 @@ final class StepRunner {
       case Step.MakeDiskImg img -> DiskImg.unmake(img);
       case Step.TakeLease lease -> release(plan, lease.source(), lease.access(), others);
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
+      case Step.ServeWeb web -> webDisks.forget(web);
       case Step.CreateOverlay overlay -> Durable.delete(Path.of(overlay.path()));
       case Step.CreateSnapshot snapshot -> Durable.delete(Path.of(snapshot.path()));
       case Step.CreateVolume volume -> Durable.delete(Path.of(volume.path()));
@@ -157,7 +166,8 @@ final class StepRunner {
               Step.CheckDevice _,
               Step.CheckDiskImg _,
               Step.ServeVolume _,
-              Step.DefineSecret _ ->
+              Step.DefineSecret _,
+              Step.ServeWeb _ ->
               null;
         };
     if (exists != null) {

@@ -14,7 +14,6 @@ import dev.platter.model.Disk;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
-import dev.platter.node.container.ContainerRuntime;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.LiveEffect;
 import dev.platter.plan.PlannedDisk;
@@ -23,7 +22,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -68,14 +66,8 @@ class RawDeviceNodeTest {
   }
 
   private NodeConfig config(String rawDevices) {
-    return new NodeConfig(
-        GuestNode.layout(work),
-        Optional.of(LIBVIRT.uri()),
-        Optional.empty(),
-        List.of(),
-        Optional.empty(),
-        ContainerRuntime.DEFAULT_SOCKET,
-        RawDevices.parse(rawDevices));
+    return new NodeConfig(GuestNode.layout(work), Optional.of(LIBVIRT.uri()), Optional.empty())
+        .withRawDevices(RawDevices.parse(rawDevices));
   }
 
   /** A VM that nobody looks into, with one disk from a device. */

@@ -25,12 +25,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 final class Hosts {
   private final RegistrySettings settings;
+  private final boolean plain;
   private final HttpClient ordinary;
   private final Map<String, HttpClient> special = new ConcurrentHashMap<>();
   private final Map<String, Semaphore> permits = new ConcurrentHashMap<>();
 
-  Hosts(RegistrySettings settings) {
+  /**
+   * @param plain whether every host may be spoken to by plain http
+   */
+  Hosts(RegistrySettings settings, boolean plain) {
     this.settings = settings;
+    this.plain = plain;
     this.ordinary = builder().build();
   }
 
@@ -72,7 +77,9 @@ final class Hosts {
             && switch (Transport.scheme(uri)) {
               case "https" -> true;
               case "http" ->
-                  Reference.isLoopback(uri.getHost()) || settings.isInsecure(uri.getRawAuthority());
+                  plain
+                      || Reference.isLoopback(uri.getHost())
+                      || settings.isInsecure(uri.getRawAuthority());
               default -> false;
             };
     if (!safe) {

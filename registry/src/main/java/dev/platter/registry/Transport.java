@@ -47,9 +47,18 @@ final class Transport {
    * @param patience how long a peer may be silent
    */
   Transport(RegistrySettings settings, Duration firstWait, Duration patience) {
-    this.hosts = new Hosts(settings);
+    this(new Hosts(settings, false), firstWait, patience);
+  }
+
+  private Transport(Hosts hosts, Duration firstWait, Duration patience) {
+    this.hosts = hosts;
     this.firstWait = firstWait;
     this.patience = patience;
+  }
+
+  /** One that goes to any host by plain http, if that is what its URL says. */
+  static Transport alsoPlain(RegistrySettings settings, Duration firstWait, Duration patience) {
+    return new Transport(new Hosts(settings, true), firstWait, patience);
   }
 
   Backoff backoff() {

@@ -6,10 +6,10 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /** So many bytes of a stream; one that ends earlier fails, the rest of a longer one is left. */
-final class ExactInputStream extends FilterInputStream {
+public final class ExactInputStream extends FilterInputStream {
   private long left;
 
-  ExactInputStream(InputStream in, long length) {
+  public ExactInputStream(InputStream in, long length) {
     super(in);
     this.left = length;
   }

@@ -3,6 +3,7 @@ package dev.platter.node.image;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
+import dev.platter.node.web.WebAccess;
 import dev.platter.plan.StateLayout;
 import java.io.BufferedInputStream;
 import java.io.IOException;
@@ -41,12 +42,11 @@ public final class ImageClient implements Images {
 
   /** In this process: a dry run must not leave a daemon behind. */
   @Override
-  public String resolve(String reference) {
+  public String resolve(String reference, BytesDone progress) {
     return ImageErrors.explained(
         reference,
         () -> {
-          var located = sources.find(reference);
-          var resolved = located.source().resolve(located.tagOrDigest());
+          var resolved = sources.find(reference).resolve(progress);
           var digest = resolved.descriptor().digest().toString();
           manifests.put(digest, resolved.bytes());
           return digest;
@@ -86,6 +86,21 @@ public final class ImageClient implements Images {
   }
 
   @Override
+  public void serveWeb(String export, WebAccess access) throws IOException {
+    call(Message.ServeWeb.of(export, access), BytesDone.NOBODY);
+  }
+
+  /** A daemon that is not there serves nothing. */
+  @Override
+  public void forgetWeb(String export) throws IOException {
+    try (var connection = connect()) {
+      if (connection != null) {
+        exchange(connection, new Message.ForgetWeb(export), BytesDone.NOBODY);
+      }
+    }
+  }
+
+  @Override
   public boolean sealed(String digest) throws IOException {
     return records.sealed(digest);
   }
@@ -103,7 +118,7 @@ public final class ImageClient implements Images {
 
   @Override
   public List<ImageRecord> collect() throws IOException {
-    if (records.list().isEmpty()) {
+    if (records.list().isEmpty() && new WebStore(layout).isEmpty()) {
       return List.of();
     }
     return call(new Message.Collect(), BytesDone.NOBODY).images().stream()

@@ -5,6 +5,7 @@ import dev.platter.block.base.BaseFiles;
 import dev.platter.block.nbd.NbdServer;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
+import dev.platter.node.web.WebAccess;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
@@ -49,6 +50,7 @@ public final class ImageDaemon implements AutoCloseable {
   private final NbdServer nbd = new NbdServer();
   private final ControlServer control;
   private final ServedImages images;
+  private final ServedWeb web = new ServedWeb(nbd);
   private final Map<String, FileDevice> files = new HashMap<>();
 
   private ImageDaemon(
@@ -138,6 +140,7 @@ public final class ImageDaemon implements AutoCloseable {
           alsoNeeded.getAsBoolean()
               || control.connections() > 0
               || nbd.connections() > 0
+              || !web.isEmpty()
               || now.stream().anyMatch(image -> image.image().working());
       if (busy) {
         idleSince = System.nanoTime();
@@ -183,6 +186,11 @@ public final class ImageDaemon implements AutoCloseable {
     }
   }
 
+  /** As a command asks for it; the daemon itself knows secrets that are files. */
+  public void serveWeb(String export, WebAccess access) {
+    web.serve(export, access);
+  }
+
   private Message.Done answer(Message request, Images.BytesDone progress) throws IOException {
     return switch (request) {
       case Message.Ensure ensure -> {
@@ -197,6 +205,14 @@ public final class ImageDaemon implements AutoCloseable {
         if (!store.records().sealed(complete.digest())) {
           images.serve(complete.reference(), complete.digest(), null).image().complete(progress);
         }
+        yield new Message.Done(List.of());
+      }
+      case Message.ServeWeb serve -> {
+        web.serve(serve.export(), serve.access());
+        yield new Message.Done(List.of());
+      }
+      case Message.ForgetWeb forget -> {
+        web.forget(forget.export());
         yield new Message.Done(List.of());
       }
       case Message.Look _ -> new Message.Done(look());
@@ -260,6 +276,7 @@ public final class ImageDaemon implements AutoCloseable {
   @Override
   public void close() throws IOException {
     control.close();
+    web.close();
     nbd.close();
     synchronized (this) {
       images.close();

@@ -1,6 +1,7 @@
 package dev.platter.node.image;
 
 import dev.platter.image.oci.BlobSource;
+import dev.platter.image.oci.Resolved;
 import java.io.IOException;
 
 /** Finds where an image comes from by its reference. */
@@ -11,7 +12,22 @@ public interface ImageSources {
    * @param name of the image that means the same to every process, whatever its directory and
    *     settings
    */
-  record Located(BlobSource source, String tagOrDigest, String name) {}
+  record Located(BlobSource source, String tagOrDigest, String name) {
+    /** What it is now. A file from the web has to be here to have a digest. */
+    Resolved resolve(Images.BytesDone progress) throws IOException {
+      return source instanceof WebImage web ? web.fetch(progress) : source.resolve(tagOrDigest);
+    }
+  }
 
+  /**
+   * @param reference what a user wrote
+   */
   Located find(String reference) throws IOException;
+
+  /**
+   * @param name which {@link #find} gave to an image
+   */
+  default Located at(String name) throws IOException {
+    return find(name);
+  }
 }

@@ -42,6 +42,7 @@ final class ImageStore implements AutoCloseable {
   private final ImageRecords records;
   private final KnownBases known = new KnownBases();
   private final DiskOpener.Store shared;
+  private final WebStore web;
 
   /**
    * @param users the VMs
@@ -53,7 +54,9 @@ final class ImageStore implements AutoCloseable {
     this.records = new ImageRecords(layout);
     this.shared =
         new DiskOpener.Store(new ChunkCache(CACHE), known, new IndexStore(layout.indexes()));
+    this.web = new WebStore(layout);
     Durable.makeDirectories(layout.images());
+    web.clean(this::isUsed, false);
     Durable.deleteTree(layout.spool());
     for (var image : records.list()) {
       if (image.state() == ImageRecord.State.SEALED) {
@@ -86,7 +89,7 @@ final class ImageStore implements AutoCloseable {
             Durable.makeDirectories(directory);
           }
           try {
-            var source = sources.find(reference).source();
+            var source = sources.at(reference).source();
             var keepsakes = new Keepsakes();
             var found = manifest(source, digest, manifest, keepsakes);
             var disk = DiskOpener.open(directory, source, found, shared, keepsakes);
@@ -146,6 +149,11 @@ final class ImageStore implements AutoCloseable {
     for (var index : indexes) {
       shared.indexes().keep(index);
     }
+  }
+
+  /** The base of an image from the web is complete. */
+  void forgetDownloads() throws IOException {
+    web.clean(this::isUsed, false);
   }
 
   /** What an image takes on the disk. */
@@ -216,6 +224,7 @@ final class ImageStore implements AutoCloseable {
       }
     }
     Durable.deleteTree(layout.spool());
+    web.clean(this::isUsed, true);
     return gone;
   }
 

@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import dev.platter.node.web.WebAccess;
 import java.io.IOException;
 import java.util.List;
 
@@ -13,8 +14,12 @@ public interface Images extends AutoCloseable {
     void bytes(String what, long done, long total);
   }
 
-  /** What the reference means now. Nothing is stored. */
-  String resolve(String reference);
+  /** What the reference means now. Nothing is stored but a file from the web, as long as needed. */
+  String resolve(String reference, BytesDone progress);
+
+  default String resolve(String reference) {
+    return resolve(reference, BytesDone.NOBODY);
+  }
 
   /**
    * Makes the base usable: afterwards its file is there in full size, and {@link #sealed} tells
@@ -30,6 +35,15 @@ public interface Images extends AutoCloseable {
 
   /** Sees to it that the daemon is on duty, if this machine has one. */
   void keepDaemon() throws IOException;
+
+  /**
+   * Lets the daemon serve a file on a web server; if it does so already, with other secrets from
+   * now on.
+   */
+  void serveWeb(String export, WebAccess access) throws IOException;
+
+  /** Nothing happens if it is not served. */
+  void forgetWeb(String export) throws IOException;
 
   boolean sealed(String digest) throws IOException;
 

@@ -205,6 +205,7 @@ final class LazyImage implements AutoCloseable {
             record.fetched() + status.bytesFetched(),
             record.deduplicated() + status.bytesDeduplicated()));
     store.keep(disk.indexes());
+    store.forgetDownloads();
     files.removeWork();
     store.known().remove(directory);
     store.donate(record.digest());

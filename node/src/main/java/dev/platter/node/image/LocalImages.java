@@ -1,8 +1,11 @@
 package dev.platter.node.image;
 
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
+import dev.platter.node.web.WebAccess;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.time.Duration;
@@ -28,13 +31,10 @@ public final class LocalImages implements Images {
   }
 
   @Override
-  public String resolve(String reference) {
+  public String resolve(String reference, BytesDone progress) {
     return ImageErrors.explained(
         reference,
-        () -> {
-          var located = sources.find(reference);
-          return located.source().resolve(located.tagOrDigest()).descriptor().digest().toString();
-        });
+        () -> sources.find(reference).resolve(progress).descriptor().digest().toString());
   }
 
   @Override
@@ -52,7 +52,8 @@ public final class LocalImages implements Images {
       if (records.sealed(digest)) {
         return;
       }
-      try (var image = store.open(reference, digest, null)) {
+      var name = ImageErrors.explained(reference, () -> sources.find(reference).name());
+      try (var image = store.open(name, digest, null)) {
         image.complete(progress);
       } catch (IOException | RuntimeException e) {
         // Nobody has used it: what is left of a failure is of no use to anybody.
@@ -76,6 +77,17 @@ public final class LocalImages implements Images {
 
   @Override
   public void keepDaemon() {}
+
+  @Override
+  public void serveWeb(String export, WebAccess access) {
+    throw PlatterException.of(
+        Code.UNSUPPORTED,
+        access + " can only be read through the daemon, which is not used here",
+        "Use copy mode clone.");
+  }
+
+  @Override
+  public void forgetWeb(String export) {}
 
   @Override
   public boolean sealed(String digest) throws IOException {

@@ -8,10 +8,12 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.web.WebAccess;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +26,8 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Message.Complete.class),
   @JsonSubTypes.Type(Message.Look.class),
   @JsonSubTypes.Type(Message.Collect.class),
+  @JsonSubTypes.Type(Message.ServeWeb.class),
+  @JsonSubTypes.Type(Message.ForgetWeb.class),
   @JsonSubTypes.Type(Message.Bytes.class),
   @JsonSubTypes.Type(Message.Done.class),
   @JsonSubTypes.Type(Message.Failed.class)
@@ -47,6 +51,26 @@ sealed interface Message {
   record Look() implements Message {}
 
   record Collect() implements Message {}
+
+  /** Carries secrets, and shows none. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  record ServeWeb(String export, String url, byte @Nullable [] ca, Map<String, byte[]> headers)
+      implements Message {
+    static ServeWeb of(String export, WebAccess access) {
+      return new ServeWeb(export, access.url().toString(), access.ca(), access.headers());
+    }
+
+    WebAccess access() {
+      return new WebAccess(url, ca, headers);
+    }
+
+    @Override
+    public String toString() {
+      return "ServeWeb " + export;
+    }
+  }
+
+  record ForgetWeb(String export) implements Message {}
 
   /** How far it is. */
   record Bytes(String what, long done, long total) implements Message {}

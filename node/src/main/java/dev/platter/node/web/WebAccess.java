@@ -1,0 +1,65 @@
+package dev.platter.node.web;
+
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A file on a web server with what it takes to be given it. It lives in memory only, and shows
+ * nothing of its secrets.
+ */
+public final class WebAccess {
+  private final URI url;
+  private final byte @Nullable [] ca;
+  private final Map<String, byte[]> headers;
+
+  /**
+   * @param ca certificates in PEM of which one must have signed the server's; null for those that
+   *     this machine trusts
+   * @param headers values by name
+   * @throws IllegalArgumentException if a value cannot be sent; it is not shown
+   */
+  public WebAccess(String url, byte @Nullable [] ca, Map<String, byte[]> headers) {
+    this.url = URI.create(url);
+    this.ca = ca == null ? null : ca.clone();
+    this.headers = new TreeMap<>(headers);
+    headers.forEach(WebAccess::requireValue);
+  }
+
+  private static void requireValue(String name, byte[] value) {
+    for (byte b : value) {
+      if (b < 0x20 || b == 0x7f) {
+        throw new IllegalArgumentException(
+            "the value of the header " + name + " is not one line of plain characters");
+      }
+    }
+  }
+
+  public URI url() {
+    return url;
+  }
+
+  public byte @Nullable [] ca() {
+    return ca == null ? null : ca.clone();
+  }
+
+  public Map<String, byte[]> headers() {
+    return new TreeMap<>(headers);
+  }
+
+  Map<String, String> headerTexts() {
+    var out = new LinkedHashMap<String, String>();
+    headers.forEach((name, value) -> out.put(name, new String(value, StandardCharsets.US_ASCII)));
+    return out;
+  }
+
+  /** Without the query, in which some put a token. */
+  @Override
+  public String toString() {
+    var port = url.getPort() < 0 ? "" : ":" + url.getPort();
+    return url.getScheme() + "://" + url.getHost() + port + url.getRawPath();
+  }
+}

@@ -1,0 +1,178 @@
+package dev.platter.node.web;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Asks a web server for parts of one file, one request each.
+ *
+ * <p>Redirects are not followed: a secret is for the server that it was given for, and whoever owns
+ * the file can name its own address.
+ */
+final class WebReader implements AutoCloseable {
+  private static final Duration TO_CONNECT = Duration.ofSeconds(10);
+  private static final Duration TO_ANSWER = Duration.ofSeconds(60);
+  private static final Pattern RANGE =
+      Pattern.compile("bytes (?<from>\\d{1,18})-(?<to>\\d{1,18})/(?<size>\\d{1,18})");
+
+  private final WebAccess access;
+  private final HttpClient client;
+
+  /** The server is away, or busy; it may be back later. */
+  static final class Away extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    Away(String message, @Nullable Throwable cause) {
+      super(message, cause);
+    }
+  }
+
+  /**
+   * Which file it is. A server that tells neither tag nor date of a file cannot be caught changing
+   * it, unless its size changes.
+   */
+  record Version(long size, String tag, String modified) {}
+
+  /** Some bytes of a file, and of which version. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  record Part(Version version, byte[] bytes) {}
+
+  WebReader(WebAccess access) throws IOException {
+    this.access = access;
+    var builder =
+        HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .followRedirects(HttpClient.Redirect.NEVER)
+            .connectTimeout(TO_CONNECT);
+    var ca = access.ca();
+    this.client = (ca == null ? builder : builder.sslContext(trusting(ca))).build();
+  }
+
+  private static SSLContext trusting(byte[] pem) throws IOException {
+    try {
+      var store = KeyStore.getInstance("PKCS12");
+      store.load(null, null);
+      var certificates =
+          CertificateFactory.getInstance("X.509")
+              .generateCertificates(new ByteArrayInputStream(pem));
+      for (var certificate : certificates) {
+        store.setCertificateEntry("ca" + store.size(), certificate);
+      }
+      if (store.size() == 0) {
+        throw new IOException("the CA holds no certificate");
+      }
+      var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      trust.init(store);
+      var context = SSLContext.getInstance("TLS");
+      context.init(null, trust.getTrustManagers(), null);
+      return context;
+    } catch (GeneralSecurityException e) {
+      throw new IOException("the CA is no certificate in PEM", e);
+    }
+  }
+
+  /** How the file is now; it has at least one byte. */
+  Version look() throws IOException {
+    return get(0, 1).version();
+  }
+
+  Part get(long from, int length) throws IOException {
+    var request =
+        HttpRequest.newBuilder(access.url())
+            .timeout(TO_ANSWER)
+            .header("User-Agent", "platter")
+            .header("Accept-Encoding", "identity")
+            .header("Range", "bytes=" + from + "-" + (from + length - 1));
+    access.headerTexts().forEach(request::setHeader);
+    var response = send(request.build(), length);
+    var headers = response.headers();
+    var range = RANGE.matcher(headers.firstValue("Content-Range").orElse(""));
+    if (!range.matches()
+        || Long.parseLong(range.group("from")) != from
+        || Long.parseLong(range.group("to")) != from + length - 1
+        || Long.parseLong(range.group("size")) < from + length
+        || response.body().length != length) {
+      throw new IOException(
+          "%s was asked for %d bytes from %d on, and gave others".formatted(access, length, from));
+    }
+    var version =
+        new Version(
+            Long.parseLong(range.group("size")),
+            headers.firstValue("ETag").orElse(""),
+            headers.firstValue("Last-Modified").orElse(""));
+    return new Part(version, response.body());
+  }
+
+  private HttpResponse<byte[]> send(HttpRequest request, int length) throws IOException {
+    var sent = client.sendAsync(request, answer -> body(answer, length));
+    try {
+      return sent.get(2 * TO_ANSWER.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      throw new Away("no answer of " + access + " in time", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while reading " + access);
+    } catch (ExecutionException e) {
+      throw failure(e.getCause() == null ? e : e.getCause());
+    } finally {
+      sent.cancel(true);
+    }
+  }
+
+  /** Nothing is read of an answer that is of no use, and no more than was asked for. */
+  private HttpResponse.BodySubscriber<byte[]> body(HttpResponse.ResponseInfo answer, int length) {
+    if (answer.statusCode() != 206) {
+      throw new UncheckedIOException(refusal(answer.statusCode()));
+    }
+    return BodyHandlers.limiting(BodyHandlers.ofByteArray(), length).apply(answer);
+  }
+
+  private IOException failure(Throwable why) {
+    if (why instanceof UncheckedIOException refused && refused.getCause() != null) {
+      return refused.getCause();
+    }
+    var text = why.getMessage() == null ? why.getClass().getSimpleName() : why.getMessage();
+    return why instanceof SSLException
+        ? new IOException("no secure connection to %s: %s".formatted(access, text), why)
+        : new Away("cannot read %s (%s)".formatted(access, text), why);
+  }
+
+  private IOException refusal(int status) {
+    if (status == 408 || status == 429 || status >= 500) {
+      return new Away(access + " answered " + status, null);
+    }
+    return new IOException(
+        switch (status) {
+          case 200 -> access + " does not give parts of files, which a disk needs";
+          case 401, 403 -> access + " answered " + status + "; check the headers' secrets";
+          case 404, 410 -> access + " is not there (" + status + ")";
+          case 416 -> access + " has become shorter, or is empty";
+          case 301, 302, 303, 307, 308 ->
+              access + " leads elsewhere (" + status + "); name the file's own address";
+          default -> access + " answered " + status;
+        });
+  }
+
+  @Override
+  public void close() {
+    client.shutdownNow();
+  }
+}
