@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.dialect.Manifests;
 import dev.platter.model.DeviceSource;
+import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -16,7 +18,7 @@ class DevicePlanTest {
             .formatted(ROOT, copy);
     var vm = Manifests.read("t.yaml", text).getFirst();
     var disk = vm.disks().getLast().withSource(new DeviceSource("/dev/loop0", listed));
-    var given = vm.withDisks(java.util.List.of(vm.disks().getFirst(), disk));
+    var given = vm.withDisks(List.of(vm.disks().getFirst(), disk));
     return Planner.plan(given, GoldenTest.facts(given));
   }
 
@@ -32,7 +34,7 @@ class DevicePlanTest {
         .isInstanceOf(copy.equals("clone") ? Step.CloneDisk.class : Step.TakeLease.class);
     assertThat(PlanJson.read(PlanJson.write(planned.plan()))).isEqualTo(planned.plan());
 
-    var layout = new StateLayout(java.nio.file.Path.of("/s"), java.nio.file.Path.of("/r"));
+    var layout = new StateLayout(Path.of("/s"), Path.of("/r"));
     var without =
         new DiskChanges(layout, planned.plan(), String.valueOf(planned.domainXml())).detach("d");
     assertThat(without.dropped()).contains(steps.get(check));

@@ -1,6 +1,7 @@
 package dev.platter.node.flexvolume;
 
 import java.util.Base64;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -39,7 +40,7 @@ public final class FlexVolume {
     } else if (key.startsWith(KUBELET)) {
       kubelet.put(key.substring(KUBELET.length()), value);
     } else {
-      var lower = key.toLowerCase(java.util.Locale.ROOT);
+      var lower = key.toLowerCase(Locale.ROOT);
       var map = lower.equals(SECRET) ? secrets : options;
       if (map.put(lower, value) != null) {
         throw new IllegalArgumentException("the option " + lower + " is given twice");
