@@ -193,6 +193,32 @@ class Ext4FilesTest {
     assertThat(Files.readAllBytes(image.file())).isEqualTo(after);
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"-t ext4", "-t ext4 -I 128", "-t ext2"})
+  void aFileThatIsReplacedKeepsItsAttributes(String options) throws IOException {
+    ExtImage image = ExtImage.make(dir, 24, options, tree);
+    String value = "v".repeat(600); // has a block of its own
+    ForeignTool.sh(dir, "debugfs -w -R 'ea_set /usr/big user.key " + value + "' fs");
+    image.isClean();
+    NewFile file = file("/usr/big", "small now");
+    image.write(List.of(file));
+    image.isClean();
+    image.holds(file);
+    assertThat(image.debugfs("ea_get /usr/big user.key")).contains(value);
+  }
+
+  @Test
+  void aFileSystemOfManyFullGroupsTakesALargeFile() throws IOException {
+    Path small = Files.createDirectories(dir.resolve("small/etc")).getParent();
+    ExtImage image = ExtImage.make(dir, 60, "-t ext4 -b 1024 -g 256 -N 1000 -m 0", small);
+    Files.write(dir.resolve("fill"), new byte[30 << 20]);
+    ForeignTool.sh(dir, "debugfs -w -R 'write fill fill' fs 2>&1");
+    NewFile file = new NewFile("/etc/x", 0600, 0, 0, MixedBytes.of(10_000_000, 3));
+    image.write(List.of(file));
+    image.isClean();
+    image.holds(file);
+  }
+
   @Test
   void timesAfter2038AreKept() throws IOException {
     ExtImage image = ExtImage.make(dir, 24, "-t ext4", tree);
