@@ -175,7 +175,7 @@ class Ext4FilesTest {
     image.holds("/usr/bin/tool", file("/any", "tool"));
     image.holds("/usr/share/real", file("/any", "alias"));
     image.holds("/run/not/there", file("/any", "dangling"));
-    image.holds("/usr/bin/roundabout", file("/any", "roundabout"));
+    image.holds("/guest/bin/roundabout", file("/any", "roundabout"));
     assertThat(image.debugfs("stat /etc/alias")).contains("Type: symlink");
   }
 
@@ -238,6 +238,7 @@ class Ext4FilesTest {
     refuses(image, "/bin", "it is a directory");
     refuses(image, "/etc/pipe", "'pipe' is a device or the like");
     refuses(image, "/etc/hostname/x", "'hostname' on the way is a file");
+    refuses(image, "/wide", "a link to no possible name");
     refuses(image, "/circle", "more than 40 links");
     refuses(image, "/circle/x", "more than 40 links");
   }
