@@ -1,6 +1,6 @@
 /**
- * Bytes: raw, qcow2, tar, ISO, OCI layout, seekable layer. Pure Java, bounded memory, written with
- * hostile input in mind.
+ * Bytes: raw, qcow2, tar, ISO, ext4, OCI layout, seekable layer. Pure Java but for mke2fs, bounded
+ * memory, written with hostile input in mind.
  */
 @NullMarked
 package dev.platter.image;

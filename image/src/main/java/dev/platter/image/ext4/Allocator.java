@@ -4,6 +4,8 @@ import dev.platter.image.BadImageException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.HashMap;
+import java.util.Map;
 
 /**
  * Takes and returns blocks and inodes, and keeps all counts of them. It looks for what is free from
@@ -15,6 +17,11 @@ final class Allocator {
   private final Groups groups;
   private final GroupLayout layout;
   private final Bitmaps bitmaps;
+
+  /** For a group that was asked for, the one that had something: full ones are passed once. */
+  private final Map<Integer, Integer> groupsWithBlocks = new HashMap<>();
+
+  private final Map<Integer, Integer> groupsWithInodes = new HashMap<>();
   private long blocksTaken;
   private long inodesTaken;
   private int lastGroup = -1;
@@ -30,8 +37,9 @@ final class Allocator {
 
   /** Takes a block, in a group if it has one. */
   long takeBlock(int wantedGroup) throws IOException {
+    int start = groupsWithBlocks.getOrDefault(wantedGroup, wantedGroup);
     for (int i = 0; i < superblock.groups; i++) {
-      int group = (int) (((long) wantedGroup + i) % superblock.groups);
+      int group = (int) (((long) start + i) % superblock.groups);
       if (groups.freeBlocks(group) <= 0) {
         continue;
       }
@@ -45,6 +53,7 @@ final class Allocator {
       Bits.set(bitmap, bit);
       groups.addFreeBlocks(group, -1);
       blocksTaken++;
+      groupsWithBlocks.put(wantedGroup, group);
       lastGroup = group;
       lastBit = bit;
       return layout.firstBlock(group) + bit;
@@ -73,8 +82,9 @@ final class Allocator {
   /** Takes an inode, near its directory if there is one. */
   long takeInode(long directory, boolean forDirectory) throws IOException {
     int wanted = groupOf(directory);
+    int start = groupsWithInodes.getOrDefault(wanted, wanted);
     for (int i = 0; i < superblock.groups; i++) {
-      int group = (int) (((long) wanted + i) % superblock.groups);
+      int group = (int) (((long) start + i) % superblock.groups);
       if (groups.freeInodes(group) <= 0) {
         continue;
       }
@@ -96,6 +106,7 @@ final class Allocator {
         groups.unusedInodes(group, unused);
       }
       inodesTaken++;
+      groupsWithInodes.put(wanted, group);
       return inode;
     }
     throw new BadImageException("the ext file system is full: it has no free inode");

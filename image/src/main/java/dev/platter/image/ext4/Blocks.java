@@ -12,8 +12,9 @@ import java.util.TreeMap;
 /**
  * The blocks of a file system: as the disk has them, and over that as we have changed them.
  *
- * <p>Every read is counted, also of what is still in memory. A file system whose structures lead
- * round in circles therefore runs into an end, and so does one that wants too much changed.
+ * <p>Every look at a block of the disk is counted, also if it is still in memory. A file system
+ * whose structures lead round in circles therefore runs into an end, and so does one that wants too
+ * much changed.
  */
 final class Blocks {
   private static final int MAX_READS = 1_000_000;
@@ -43,12 +44,12 @@ final class Blocks {
 
   /** A block to look at; it must not be written to. */
   byte[] read(long block) throws IOException {
-    if (++reads > MAX_READS) {
-      throw Corrupt.because("its structures lead round in circles, or it is far too large");
-    }
     byte[] mine = changed.get(check(block));
     if (mine != null) {
       return mine;
+    }
+    if (++reads > MAX_READS) {
+      throw Corrupt.because("its structures lead round in circles, or are far too large");
     }
     byte[] bytes = kept.get(block);
     if (bytes == null) {

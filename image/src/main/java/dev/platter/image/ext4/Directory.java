@@ -107,9 +107,10 @@ final class Directory {
 
   private boolean addToBlocks(byte[] name, long to, int kind) throws IOException {
     for (int i = 0; i < map.length; i++) {
-      check(i, volume.blocks.read(map[i]));
+      byte[] block = volume.blocks.read(map[i]);
+      check(i, block);
       // Blocks without room are not to be part of the patch.
-      byte[] copy = volume.blocks.read(map[i]).clone();
+      byte[] copy = block.clone();
       if (view(copy).add(name, to, kind)) {
         seal(copy);
         System.arraycopy(copy, 0, volume.blocks.edit(map[i]), 0, copy.length);

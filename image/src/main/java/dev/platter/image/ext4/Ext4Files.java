@@ -21,7 +21,8 @@ public final class Ext4Files {
   /** The bytes of all files together. */
   public static final int MAX_CONTENT = 16 << 20;
 
-  private static final long MAX_TIME = (1L << 33) - 1;
+  /** 34 bits of seconds, of which those before 1970 have the first 2^31. */
+  private static final long MAX_TIME = (1L << 34) - (1L << 31) - 1;
 
   private Ext4Files() {}
 
@@ -45,7 +46,7 @@ public final class Ext4Files {
     Volume volume = VolumeSearch.find(disk, seconds);
     var writer = new FileWriter(volume);
     for (NewFile file : files) {
-      writer.write(file);
+      new PathWalk(volume, writer, file).go();
     }
     return volume.seal();
   }

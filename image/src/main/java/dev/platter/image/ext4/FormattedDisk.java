@@ -34,7 +34,8 @@ public final class FormattedDisk {
 
   /**
    * Makes the disk under its final name, which must not exist, and syncs it. As for other overlays,
-   * the caller removes what is there after a failure.
+   * the caller removes what is there after a failure. The temporary file is gone afterwards; after
+   * a crash it is where {@link #temporary} says, and the next try replaces it.
    *
    * @param size in bytes, rounded up to a multiple of 512
    * @param id of the file system; half of it names the disk to the guest
@@ -49,7 +50,8 @@ public final class FormattedDisk {
               .formatted(size, MIN_SIZE, MAX_SIZE));
     }
     long whole = (size + 511) & ~511L;
-    Path raw = scratch.resolve(".format-" + UUID.randomUUID() + ".raw");
+    Path raw = temporary(qcow2, scratch);
+    Files.deleteIfExists(raw);
     try {
       SparseFile.create(raw, whole);
       Mke2fs.format(
@@ -61,6 +63,11 @@ public final class FormattedDisk {
     } finally {
       Files.deleteIfExists(raw);
     }
+  }
+
+  /** The name of the temporary file, for who cleans up after a crash. */
+  public static Path temporary(Path qcow2, Path scratch) {
+    return scratch.resolve("." + qcow2.getFileName() + ".format");
   }
 
   private static void writeMbr(Path raw, long size, UUID id) throws IOException {

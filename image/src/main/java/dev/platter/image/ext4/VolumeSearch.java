@@ -23,6 +23,9 @@ final class VolumeSearch {
     @Nullable Volume first = null;
     @Nullable BadImageException refused = null;
     for (Span span : spans) {
+      if (span.start() == 0 && (first != null || refused != null)) {
+        continue; // what a disk was before it had partitions
+      }
       if (!Superblock.isAt(disk, span.start())) {
         others.add(span.name() + ": " + Signature.at(disk, span.start()));
         continue;

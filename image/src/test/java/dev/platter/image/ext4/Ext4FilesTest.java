@@ -175,7 +175,7 @@ class Ext4FilesTest {
     image.holds("/usr/bin/tool", file("/any", "tool"));
     image.holds("/usr/share/real", file("/any", "alias"));
     image.holds("/run/not/there", file("/any", "dangling"));
-    image.holds("/usr/bin/roundabout", file("/any", "roundabout"));
+    image.holds("/guest/bin/roundabout", file("/any", "roundabout"));
     assertThat(image.debugfs("stat /etc/alias")).contains("Type: symlink");
   }
 
@@ -191,6 +191,32 @@ class Ext4FilesTest {
     Files.write(image.file(), before);
     image.write(files);
     assertThat(Files.readAllBytes(image.file())).isEqualTo(after);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"-t ext4", "-t ext4 -I 128", "-t ext2"})
+  void aFileThatIsReplacedKeepsItsAttributes(String options) throws IOException {
+    ExtImage image = ExtImage.make(dir, 24, options, tree);
+    String value = "v".repeat(600); // has a block of its own
+    ForeignTool.sh(dir, "debugfs -w -R 'ea_set /usr/big user.key " + value + "' fs");
+    image.isClean();
+    NewFile file = file("/usr/big", "small now");
+    image.write(List.of(file));
+    image.isClean();
+    image.holds(file);
+    assertThat(image.debugfs("ea_get /usr/big user.key")).contains(value);
+  }
+
+  @Test
+  void aFileSystemOfManyFullGroupsTakesALargeFile() throws IOException {
+    Path small = Files.createDirectories(dir.resolve("small/etc")).getParent();
+    ExtImage image = ExtImage.make(dir, 60, "-t ext4 -b 1024 -g 256 -N 1000 -m 0", small);
+    Files.write(dir.resolve("fill"), new byte[30 << 20]);
+    ForeignTool.sh(dir, "debugfs -w -R 'write fill fill' fs 2>&1");
+    NewFile file = new NewFile("/etc/x", 0600, 0, 0, MixedBytes.of(10_000_000, 3));
+    image.write(List.of(file));
+    image.isClean();
+    image.holds(file);
   }
 
   @Test
@@ -212,6 +238,7 @@ class Ext4FilesTest {
     refuses(image, "/bin", "it is a directory");
     refuses(image, "/etc/pipe", "'pipe' is a device or the like");
     refuses(image, "/etc/hostname/x", "'hostname' on the way is a file");
+    refuses(image, "/wide", "a link to no possible name");
     refuses(image, "/circle", "more than 40 links");
     refuses(image, "/circle/x", "more than 40 links");
   }

@@ -66,8 +66,11 @@ final class ExtImage {
     Files.createSymbolicLink(at.resolve("bin"), Path.of("usr/bin"));
     Files.createSymbolicLink(at.resolve("etc/alias"), Path.of("../usr/share/real"));
     Files.createSymbolicLink(at.resolve("etc/dangling"), Path.of("/run/not/there"));
-    String roundabout = "/usr/share/../../usr/bin/../share/./../../../../../usr/share/../bin";
+    Files.createDirectories(at.resolve("guest/share"));
+    Files.createDirectories(at.resolve("guest/bin"));
+    String roundabout = "/guest/share/../../guest/bin/../share/./../../../../../guest/share/../bin";
     Files.createSymbolicLink(at.resolve("long"), Path.of(roundabout));
+    Files.createSymbolicLink(at.resolve("wide"), Path.of("w".repeat(300)));
     Files.createSymbolicLink(at.resolve("circle"), Path.of("circle2"));
     Files.createSymbolicLink(at.resolve("circle2"), Path.of("circle"));
     for (int i = 0; i < 700; i++) {

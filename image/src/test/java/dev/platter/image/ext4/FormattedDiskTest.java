@@ -70,6 +70,15 @@ class FormattedDiskTest {
   }
 
   @Test
+  void whatACrashLeftIsReplaced() throws IOException {
+    Path disk = dir.resolve("disk.qcow2");
+    Files.write(FormattedDisk.temporary(disk, scratch), new byte[30 << 20]);
+    FormattedDisk.create(disk, 20 << 20, ID, MADE, scratch);
+    assertThat(scratch).isEmptyDirectory();
+    assertThat(disk).exists();
+  }
+
+  @Test
   void sizesWithoutRoomForAFileSystemAreRefused() {
     for (long size : new long[] {0, FormattedDisk.MIN_SIZE - 1, FormattedDisk.MAX_SIZE + 1}) {
       assertThatThrownBy(

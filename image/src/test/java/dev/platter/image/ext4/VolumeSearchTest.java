@@ -98,6 +98,15 @@ class VolumeSearchTest {
   }
 
   @Test
+  void whatADiskWasBeforeItHadPartitionsDoesNotCount() throws IOException {
+    mke2fs("root", 0, 15);
+    partition("label: dos\n40960,81920,L\n");
+    mke2fs("boot", 20, 40);
+    write("/here", "partition");
+    assertThat(cat(20, "/here")).isEqualTo("partition");
+  }
+
+  @Test
   void whatIsThereInsteadIsNamed() throws IOException {
     refused("it has the whole disk: something unknown");
     partition("label: gpt\n2048,20480,L\n40960,81920,L\n");
