@@ -1,6 +1,7 @@
 package dev.platter.bench;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,7 +44,10 @@ final class Contest {
   Map<String, Outcome> run(int rounds) throws Exception {
     var readings = new LinkedHashMap<String, List<Stopwatch.Reading>>();
     for (var round = 0; round < warmUp + rounds; round++) {
-      for (var entry : contenders.entrySet()) {
+      // Nobody always comes after the same one, who leaves the caches in some state.
+      var order = new ArrayList<>(contenders.entrySet());
+      Collections.rotate(order, -round);
+      for (var entry : order) {
         readings
             .computeIfAbsent(entry.getKey(), _ -> new ArrayList<>())
             .add(entry.getValue().round());

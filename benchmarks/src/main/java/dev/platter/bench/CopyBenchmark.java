@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /** How long a disk on the network takes to become a disk of this node, copied or written over. */
 final class CopyBenchmark implements Benchmark {
-  private static final int WARM_UP = 2;
+  private static final int WARM_UP = 5;
   private static final int RUNS = 64;
   private static final int RBD_RUNS = 16;
   private static final int TRAINING_RUNS = 4;

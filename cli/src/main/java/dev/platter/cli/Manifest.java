@@ -4,6 +4,7 @@ import dev.platter.dialect.Manifests;
 import dev.platter.dialect.Objects;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -27,6 +28,15 @@ final class Manifest {
           Code.INVALID, "there is no VM in " + file, "Describe one in it; see examples/.");
     }
     return objects.with(beside);
+  }
+
+  /** The secrets in files, whatever else is in them: a pod can hold its own. */
+  static SecretData secrets(List<String> files) throws IOException {
+    var all = Objects.NONE;
+    for (var file : files) {
+      all = all.with(read(file, all));
+    }
+    return all.secrets();
   }
 
   /** Files that hold no VMs. */

@@ -16,12 +16,13 @@ final class StartCommand extends NodeCommand {
   @Option(
       names = {"-f", "--objects"},
       paramLabel = "FILE",
-      description = "YAML file of Secrets that the VMs' disks need; may be repeated.")
+      description =
+          "YAML file of Secrets that the VMs' disks need, or of the pods that hold them; may be repeated.")
   List<String> objects = new ArrayList<>();
 
   @Override
   void run(Node opened) throws IOException {
-    var secrets = Manifest.objects(objects).secrets();
+    var secrets = Manifest.secrets(objects);
     for (var name : names) {
       opened.start(node.vm(name), secrets);
       out().println(name + " is running");

@@ -58,7 +58,12 @@ final class DataObjects {
       metadata.problem("name", Names.complaint(name));
       return null;
     }
-    return name == null ? null : namespace(metadata) + "/" + name;
+    var namespace = namespace(metadata);
+    if (!Names.valid(namespace) || namespace.contains(".")) {
+      metadata.problem("namespace", Names.complaint(namespace));
+      return null;
+    }
+    return name == null ? null : namespace + "/" + name;
   }
 
   private static String namespace(Fields metadata) {

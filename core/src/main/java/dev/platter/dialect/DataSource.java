@@ -20,6 +20,11 @@ record DataSource(String kind, String name, @Nullable SortedMap<String, byte[]> 
   private static final String CONFIG_MAP = "ConfigMap";
   private static final String SECRET = "Secret";
 
+  /** Where objects of one kind are found. */
+  interface Finder {
+    DataSource find(Objects given, String namespace, String name);
+  }
+
   static DataSource configMap(Objects given, String namespace, String name) {
     var key = namespace + "/" + name;
     return new DataSource(CONFIG_MAP, key, given.configs().find(key).orElse(null));
@@ -93,7 +98,7 @@ record DataSource(String kind, String name, @Nullable SortedMap<String, byte[]> 
   /** The value of a key as YAML. */
   Object requiredYaml(String key) {
     try {
-      return PlainValues.parse(requiredText(key));
+      return PlainValues.parse(requiredText(key), true);
     } catch (PlatterException e) {
       // What the parser says may show some of the text.
       throw new IllegalArgumentException(

@@ -259,6 +259,13 @@ final class Fields {
     return out;
   }
 
+  /** A mapping that cloud-init is given. */
+  Map<String, Object> cloudConfig(String key) {
+    return take(key) instanceof MappingNode node
+        ? PlainValues.map(node, path(key), problems, true)
+        : map(key);
+  }
+
   Map<String, Object> map(String key) {
     var node = take(key);
     if (node == null) {
@@ -268,7 +275,7 @@ final class Fields {
       problem(key, "expected a mapping (fields with values), found " + kind(node));
       return Map.of();
     }
-    return PlainValues.map(node, path(key), problems);
+    return PlainValues.map(node, path(key), problems, false);
   }
 
   /**

@@ -151,6 +151,7 @@ final class FlexVolumes {
     volume.ignore("secretRef");
     if (ours) {
       options.done();
+      volume.done();
     }
     return options.problemCount() > before
         ? null

@@ -1,5 +1,6 @@
 package dev.platter.dialect;
 
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.regex.Pattern;
 
@@ -33,7 +34,7 @@ final class GuestPaths {
                     name.isEmpty()
                         || name.equals(".")
                         || name.equals("..")
-                        || name.length() > LONGEST_NAME)) {
+                        || name.getBytes(StandardCharsets.UTF_8).length > LONGEST_NAME)) {
       throw new IllegalArgumentException(
           shown(path) + " is not a plain path: no '.', '..', '//' or control characters");
     }

@@ -3,7 +3,9 @@ package dev.platter.dialect;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.snakeyaml.engine.v2.common.ScalarStyle;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
 import org.snakeyaml.engine.v2.nodes.ScalarNode;
@@ -14,23 +16,36 @@ import org.snakeyaml.engine.v2.nodes.Tag;
  * YAML nodes to plain maps, lists and scalars, for text that is passed on (cloud-init). Aliases
  * make a node tree a graph that can be exponentially larger than its text, so the number of values
  * is bounded.
+ *
+ * <p>cloud-init reads YAML 1.1, in which a plain {@code False} or {@code no} is a truth value. All
+ * other words mean here what they mean in the file that they stand in.
  */
 final class PlainValues {
   private static final int MOST_VALUES = 100_000;
   private static final int MOST_DEPTH = 100;
 
+  private static final Set<String> TRUE =
+      Set.of("True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON");
+  private static final Set<String> FALSE =
+      Set.of("False", "FALSE", "no", "No", "NO", "off", "Off", "OFF");
+
   private final String path;
   private final Problems problems;
+  private final boolean cloudConfig;
   private int left = MOST_VALUES;
 
-  private PlainValues(String path, Problems problems) {
+  /**
+   * @param cloudConfig whether words that cloud-init takes for truth values are those
+   */
+  private PlainValues(String path, Problems problems, boolean cloudConfig) {
     this.path = path;
     this.problems = problems;
+    this.cloudConfig = cloudConfig;
   }
 
   /** Empty, with a problem reported, if there is too much of it. */
-  static Map<String, Object> map(Node node, String path, Problems problems) {
-    var reader = new PlainValues(path, problems);
+  static Map<String, Object> map(Node node, String path, Problems problems, boolean cloudConfig) {
+    var reader = new PlainValues(path, problems, cloudConfig);
     try {
       return reader.value(node, 0) instanceof Map<?, ?> map ? cast(map) : Map.of();
     } catch (TooMuchException e) {
@@ -47,7 +62,7 @@ final class PlainValues {
    *
    * @throws dev.platter.model.PlatterException with every problem of the text
    */
-  static Object parse(String text) {
+  static Object parse(String text, boolean cloudConfig) {
     var problems = new Problems("YAML");
     var documents = YamlDocuments.parse(text, problems);
     if (documents.isEmpty()) {
@@ -58,7 +73,7 @@ final class PlainValues {
     }
     var node = documents.getFirst();
     try {
-      var value = new PlainValues("", problems).value(node, 0);
+      var value = new PlainValues("", problems, cloudConfig).value(node, 0);
       problems.throwIfAny();
       return value == null ? Map.of() : value;
     } catch (TooMuchException e) {
@@ -109,8 +124,13 @@ final class PlainValues {
     };
   }
 
-  private static @Nullable Object scalar(ScalarNode node) {
+  private @Nullable Object scalar(ScalarNode node) {
     var text = node.getValue();
+    if (cloudConfig && node.getScalarStyle() == ScalarStyle.PLAIN) {
+      if (TRUE.contains(text) || FALSE.contains(text)) {
+        return TRUE.contains(text);
+      }
+    }
     if (node.getTag().equals(Tag.NULL)) {
       return null;
     }

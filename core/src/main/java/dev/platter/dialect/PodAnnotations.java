@@ -21,9 +21,6 @@ final class PodAnnotations {
   static final String RUNTIME = "kubernetes.io/target-runtime";
   static final String OUR_RUNTIME = "virtlet.cloud";
 
-  /** Where a script has the commands that mount volumes and write files. */
-  static final String MOUNT_SCRIPT = "@virtlet-mount-script@";
-
   private static final String PREFIX = "Virtlet";
   private static final String USER_DATA = "VirtletCloudInitUserData";
   private static final String USER_DATA_SCRIPT = "VirtletCloudInitUserDataScript";
@@ -134,7 +131,7 @@ final class PodAnnotations {
                 });
     var written =
         annotations.<CpuModel>parsed(
-            "VirtletLibvirtCPUSetting", text -> CpuModels.read(yaml(text)));
+            "VirtletLibvirtCPUSetting", text -> CpuModels.read(yaml(text, false)));
     var chosen = written == null ? known : written;
     return CpuModels.NONE.equals(chosen) ? null : chosen;
   }
@@ -142,7 +139,7 @@ final class PodAnnotations {
   /** Whether the script of a user takes what cloud-init would have done with volumes and files. */
   static boolean takesScript(CloudInit cloudInit) {
     var text = cloudInit.userDataText();
-    return text == null || text.contains(MOUNT_SCRIPT);
+    return text == null || text.contains(CloudInit.MOUNT_SCRIPT);
   }
 
   CloudInit cloudInit() {
@@ -161,17 +158,29 @@ final class PodAnnotations {
     var written = map(USER_DATA);
     var source = source();
     var script = annotations.text(USER_DATA_SCRIPT);
-    if (script != null && annotations.has(USER_DATA)) {
-      annotations.problem(USER_DATA_SCRIPT, "is given beside " + USER_DATA + "; remove one");
-    }
+    refuseLosing(script, source, written, overwrite);
+    var keys = sshKeys(overwrite);
     return new CloudInit(
         type == null ? CloudInit.Type.NOCLOUD : type,
         overwrite ? written : PlainMaps.merge(source.map(), written),
         script != null ? script : written.isEmpty() || !overwrite ? source.text() : null,
         map("VirtletCloudInitMetaData"),
         null,
-        sshKeys(overwrite),
-        source.secret());
+        keys.keys(),
+        source.secret() || keys.secret());
+  }
+
+  /** A script is all of the user-data, so nothing else can be said beside it. */
+  private void refuseLosing(
+      @Nullable String script, UserData source, Map<String, Object> written, boolean overwrite) {
+    if (script != null && annotations.has(USER_DATA)) {
+      annotations.problem(USER_DATA_SCRIPT, "is given beside " + USER_DATA + "; remove one");
+    } else if (script != null && annotations.has(USER_DATA_SOURCE) && !overwrite) {
+      annotations.problem(USER_DATA_SCRIPT, "is given beside " + USER_DATA_SOURCE + "; remove one");
+    } else if (source.text() != null && !written.isEmpty() && !overwrite) {
+      annotations.problem(
+          USER_DATA, "the key of " + USER_DATA_SOURCE + " is a script, which takes nothing more");
+    }
   }
 
   /** User-data that is kept in an object: either a mapping or another kind of text. */
@@ -201,7 +210,8 @@ final class PodAnnotations {
   private static UserData whole(DataSource source, String key, boolean encoded) {
     var decoded = encoded ? source.decoded(key) : source;
     var text = decoded.requiredText(key);
-    if (text.startsWith("#") && !text.startsWith("#cloud-config")) {
+    var first = text.lines().findFirst().orElse("").strip();
+    if (first.startsWith("#") && !first.equals("#cloud-config")) {
       return new UserData(Map.of(), text, source.secret());
     }
     if (decoded.requiredYaml(key) instanceof Map<?, ?> map) {
@@ -231,7 +241,10 @@ final class PodAnnotations {
     return DataSource.parse(given, namespace, parts[0], parts[1]);
   }
 
-  private List<String> sshKeys(boolean overwrite) {
+  /** Keys of a Secret are public, but nobody says that there is nothing else in it. */
+  private record SshKeys(List<String> keys, boolean secret) {}
+
+  private SshKeys sshKeys(boolean overwrite) {
     var out = new ArrayList<String>();
     var written = annotations.text(SSH_KEYS);
     var kept =
@@ -248,7 +261,9 @@ final class PodAnnotations {
     if (written != null) {
       written.lines().map(String::strip).filter(line -> !line.isEmpty()).forEach(out::add);
     }
-    return out;
+    var source = annotations.text(SSH_KEY_SOURCE);
+    return new SshKeys(
+        out, source != null && source.toLowerCase(Locale.ROOT).startsWith("secret/"));
   }
 
   /** Where files for the root file system are; null if there are none. */
@@ -277,7 +292,7 @@ final class PodAnnotations {
         annotations.<Map<String, Object>>parsed(
             key,
             text -> {
-              if (yaml(text) instanceof Map<?, ?> map) {
+              if (yaml(text, true) instanceof Map<?, ?> map) {
                 return PlainValues.cast(map);
               }
               throw new IllegalArgumentException("expected a YAML mapping");
@@ -285,9 +300,9 @@ final class PodAnnotations {
     return value == null ? Map.of() : value;
   }
 
-  private static Object yaml(String text) {
+  private static Object yaml(String text, boolean cloudConfig) {
     try {
-      return PlainValues.parse(text);
+      return PlainValues.parse(text, cloudConfig);
     } catch (PlatterException e) {
       throw new IllegalArgumentException(String.join("; ", e.details()), e);
     }

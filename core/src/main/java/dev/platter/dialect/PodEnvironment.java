@@ -9,17 +9,20 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The variables of a container, which a guest finds in a file: {@code NAME=value} lines. Left out:
- * {@code envFrom}, and references from one value to another.
+ * The variables of a container, which a guest finds in a file: {@code NAME=value} lines, for root
+ * alone if one comes from a Secret. Left out: {@code envFrom}, and references from one value to
+ * another.
  */
 final class PodEnvironment {
   private static final String PATH = "/etc/cloud/environment";
   private static final int MODE = 0644;
+  private static final int SECRET_MODE = 0600;
 
   private final Fields container;
   private final Objects given;
   private final String namespace;
   private final PodFiles files;
+  private boolean secret;
 
   PodEnvironment(Fields container, Objects given, String namespace, PodFiles files) {
     this.container = container;
@@ -29,6 +32,9 @@ final class PodEnvironment {
   }
 
   Optional<GuestFile> file() {
+    if (container.has("envFrom")) {
+      container.problem("envFrom", "is not supported; name the variables in env");
+    }
     var values = new LinkedHashMap<String, String>();
     for (var node : container.items("env")) {
       var variable = Fields.of(node, container.path("env"), container.problems());
@@ -44,7 +50,7 @@ final class PodEnvironment {
             .map(entry -> entry.getKey() + "=" + entry.getValue() + "\n")
             .collect(Collectors.joining());
     var content = new GuestFile.Content(text.getBytes(StandardCharsets.UTF_8));
-    return Optional.of(new GuestFile(PATH, MODE, content));
+    return Optional.of(new GuestFile(PATH, secret ? SECRET_MODE : MODE, content));
   }
 
   private void read(Fields variable, Map<String, String> out) {
@@ -76,16 +82,13 @@ final class PodEnvironment {
       return key(from, "configMapKeyRef", DataSource::configMap);
     }
     if (from.has("secretKeyRef")) {
+      secret = true;
       return key(from, "secretKeyRef", DataSource::secret);
     }
     return files.fact(from);
   }
 
-  private interface Finder {
-    DataSource find(Objects given, String namespace, String name);
-  }
-
-  private @Nullable String key(Fields from, String kind, Finder finder) {
+  private @Nullable String key(Fields from, String kind, DataSource.Finder finder) {
     var fields = from.requiredFields(kind);
     if (fields == null) {
       return null;

@@ -88,11 +88,8 @@ final class PodFiles {
     }
   }
 
-  private interface Finder {
-    DataSource find(Objects given, String namespace, String name);
-  }
-
-  private void object(Fields source, String key, int mode, Map<String, Entry> out, Finder finder) {
+  private void object(
+      Fields source, String key, int mode, Map<String, Entry> out, DataSource.Finder finder) {
     var name = source.requiredText(key, "my-config");
     var optional = source.flag("optional");
     var items = items(source, mode);
@@ -179,6 +176,7 @@ final class PodFiles {
     var field = item.fields("fieldRef");
     if (field != null) {
       field.ignore("apiVersion");
+      field.requiredText("fieldPath", "metadata.name");
       var value = field.parsed("fieldPath", facts::field);
       field.done();
       return value;

@@ -4,13 +4,17 @@ import dev.platter.dialect.PodVolumes.ClaimDisk;
 import dev.platter.dialect.PodVolumes.FileVolume;
 import dev.platter.dialect.PodVolumes.FlexDisk;
 import dev.platter.dialect.PodVolumes.PodVolume;
+import dev.platter.model.CloudInit;
 import dev.platter.model.DeviceLink;
 import dev.platter.model.GuestFile;
 import dev.platter.model.Mount;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import org.jspecify.annotations.Nullable;
 
@@ -24,25 +28,30 @@ final class PodMounts {
 
   private final Fields container;
   private final Map<String, PodVolume> volumes;
+  private final Set<String> named;
   private final boolean possible;
   private final List<Mount> mounts = new ArrayList<>();
   private final List<DeviceLink> links = new ArrayList<>();
   private final List<String> devices = new ArrayList<>();
   private final Map<String, GuestFile> files = new LinkedHashMap<>();
+  private final Set<String> taken = new HashSet<>();
   private boolean tokenMounted;
   private long bytes;
 
   /**
+   * @param named the names of all volumes, also of those that are no good
    * @param possible whether the guest is told of mounts and files at all
    */
-  PodMounts(Fields container, Map<String, PodVolume> volumes, boolean possible) {
+  PodMounts(Fields container, Map<String, PodVolume> volumes, Set<String> named, boolean possible) {
     this.container = container;
     this.volumes = volumes;
+    this.named = named;
     this.possible = possible;
   }
 
+  /** What is mounted below another comes behind it. */
   List<Mount> mounts() {
-    return mounts;
+    return mounts.stream().sorted(Comparator.comparing(Mount::path)).toList();
   }
 
   List<DeviceLink> links() {
@@ -71,10 +80,14 @@ final class PodMounts {
         mount(mount);
       }
     }
+  }
+
+  /** Reports mounts and files that the guest would not be told of. */
+  void done() {
     if (!possible && !(mounts.isEmpty() && files.isEmpty() && links.isEmpty())) {
       container.problem(
-          "the user-data is a script, so the guest is not told of mounts and files; put "
-              + PodAnnotations.MOUNT_SCRIPT
+          "the user-data is a script, so the guest is not told of mounts, files and variables; put "
+              + CloudInit.MOUNT_SCRIPT
               + " into the script where they are wanted");
     }
   }
@@ -87,7 +100,7 @@ final class PodMounts {
     if (name == null || path == null) {
       return;
     }
-    if (!(volumes.get(name) instanceof ClaimDisk)) {
+    if (volumes.get(name) != null && !(volumes.get(name) instanceof ClaimDisk)) {
       device.problem("name", name + " is not a persistentVolumeClaim; only these are devices");
     } else if (devices.contains(name)) {
       device.problem("name", name + " is named twice");
@@ -114,7 +127,11 @@ final class PodMounts {
             "mountPath",
             text -> {
               GuestPaths.check(text);
-              return text;
+              var plain = text.length() > 1 ? text.replaceFirst("/$", "") : text;
+              if (!taken.add(plain)) {
+                throw new IllegalArgumentException("something else is mounted there");
+              }
+              return plain;
             });
     var readOnly = mount.flag("readOnly");
     var subPath = mount.text("subPath");
@@ -156,7 +173,7 @@ final class PodMounts {
 
   private void files(Fields mount, FileVolume volume, String path, @Nullable String subPath) {
     if (subPath == null || subPath.isEmpty()) {
-      tokenMounted |= path.replaceAll("/$", "").equals(ACCOUNT);
+      tokenMounted |= path.equals(ACCOUNT);
       volume.files().forEach((file, entry) -> file(GuestPaths.join(path, file), entry));
       return;
     }
@@ -173,20 +190,20 @@ final class PodMounts {
                   file(GuestPaths.join(path, file.substring(below.length())), entry);
                 }
               });
-    } else {
+    } else if (!volume.optional()) {
       mount.problem("subPath", "the volume has no file '" + Fields.brief(subPath) + "'");
     }
   }
 
   private @Nullable String name(Fields fields) {
     var name = fields.requiredText("name", "data");
-    if (name != null && !volumes.containsKey(name)) {
+    if (name != null && !named.contains(name)) {
       fields.problem(
           "name",
           "there is no volume '"
               + Fields.brief(name)
               + "' in this pod"
-              + Suggestion.among(name, volumes.keySet()));
+              + Suggestion.among(name, named));
     }
     return name;
   }

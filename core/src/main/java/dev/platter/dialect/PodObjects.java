@@ -89,14 +89,17 @@ final class PodObjects {
     var serviceAccount = account == null || account.isEmpty() ? DEFAULT_ACCOUNT : account;
     var facts = facts(namespace, name, metadata, spec, serviceAccount, resources);
     var files = new PodFiles(given, namespace, serviceAccount, facts);
-    var volumes = new PodVolumes(given, namespace, name, files).read(spec);
+    var reader = new PodVolumes(given, namespace, name, files);
+    var volumes = reader.read(spec);
     var cloudInit = annotations.cloudInit();
-    var mounts = new PodMounts(container, volumes, PodAnnotations.takesScript(cloudInit));
+    var mounts =
+        new PodMounts(container, volumes, reader.names(), PodAnnotations.takesScript(cloudInit));
     mounts.read();
     if (!"false".equals(spec.text("automountServiceAccountToken"))) {
       mounts.account(files.account());
     }
     new PodEnvironment(container, given, namespace, files).file().ifPresent(mounts::file);
+    mounts.done();
     var image = image(container);
     var disks = new PodDisks(annotations.bus(), spec);
     var rootSize = annotations.rootSize();
@@ -163,12 +166,13 @@ final class PodObjects {
   private static Map<String, BigDecimal> resources(Fields container) {
     var out = new HashMap<String, BigDecimal>();
     var resources = container.fields("resources");
-    for (var kind : List.of("limits", "requests")) {
+    for (var kind : List.of("requests", "limits")) {
       var given = resources == null ? null : resources.fields(kind);
       for (var resource : List.of("cpu", "memory", "ephemeral-storage")) {
         var value = given == null ? null : given.<BigDecimal>parsed(resource, Quantity::parse);
         if (value != null) {
           out.put(kind + "." + resource, value);
+          out.putIfAbsent("requests." + resource, value); // a limit alone asks for as much
         }
       }
     }

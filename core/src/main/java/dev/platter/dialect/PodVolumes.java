@@ -2,8 +2,11 @@ package dev.platter.dialect;
 
 import dev.platter.dialect.VolumeObjects.Found;
 import dev.platter.model.Binding;
+import dev.platter.model.Volume;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -17,7 +20,8 @@ final class PodVolumes {
   sealed interface PodVolume {}
 
   /** Files in a directory of the guest. */
-  record FileVolume(SortedMap<String, PodFiles.Entry> files) implements PodVolume {}
+  record FileVolume(SortedMap<String, PodFiles.Entry> files, boolean optional)
+      implements PodVolume {}
 
   /** A disk that the pod itself describes. */
   record FlexDisk(Found found) implements PodVolume {}
@@ -34,12 +38,18 @@ final class PodVolumes {
   private final String namespace;
   private final String pod;
   private final PodFiles files;
+  private final Set<String> names = new LinkedHashSet<>();
 
   PodVolumes(Objects given, String namespace, String pod, PodFiles files) {
     this.given = given;
     this.namespace = namespace;
     this.pod = pod;
     this.files = files;
+  }
+
+  /** Of all volumes that were read, whatever is wrong with them. */
+  Set<String> names() {
+    return names;
   }
 
   /** By name, in the order in which they were written. */
@@ -59,9 +69,12 @@ final class PodVolumes {
                 + "' is not a name: 1 to 63 lower-case letters, digits, dashes");
         continue;
       }
-      var volume = volume(fields, name);
-      if (volume != null && out.putIfAbsent(name, volume) != null) {
+      if (!names.add(name)) {
         fields.problem("name", "two volumes are named " + name);
+      }
+      var volume = volume(fields, name);
+      if (volume != null) {
+        out.putIfAbsent(name, volume);
       }
     }
     return out;
@@ -82,7 +95,8 @@ final class PodVolumes {
       return null;
     }
     if (PodFiles.isFiles(type)) {
-      return new FileVolume(files.read(type, volume));
+      var optional = volume.flag("optional");
+      return new FileVolume(files.read(type, volume), optional);
     }
     return switch (type) {
       case FLEX -> flex(volume, name);
@@ -108,6 +122,11 @@ final class PodVolumes {
               + Suggestion.among(driver, FlexVolumes.DRIVERS));
       return null;
     }
+    var secret = volume.fields("secretRef");
+    if (secret != null && secret.has("namespace")) {
+      secret.problem("namespace", "a pod has Secrets of its own namespace only; remove it");
+      return null;
+    }
     var found = FlexVolumes.read(volume, "Pod", namespace + "." + pod + "." + name);
     return found == null ? null : new FlexDisk(found);
   }
@@ -124,11 +143,14 @@ final class PodVolumes {
       return null;
     }
     var claim = given.volumes().claims().get(namespace + "/" + name);
-    var partition =
-        claim == null
-            ? null
-            : Binding.of(claim, given.volumes()).map(found -> found.partition()).orElse(null);
-    return new ClaimDisk(name, readOnly, partition);
+    if (claim == null) {
+      return new ClaimDisk(name, readOnly, null);
+    }
+    var bound = Binding.of(claim, given.volumes());
+    return new ClaimDisk(
+        name,
+        readOnly || claim.readOnly() || bound.map(Volume::readOnly).orElse(false),
+        bound.map(Volume::partition).orElse(null));
   }
 
   /** What is attached as a disk, by name. */

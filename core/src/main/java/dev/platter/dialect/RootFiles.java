@@ -26,8 +26,14 @@ final class RootFiles {
       if (describes(key, PATH, values) || describes(key, ENCODING, values)) {
         continue;
       }
+      if (key.endsWith(PATH) || key.endsWith(ENCODING)) {
+        throw new IllegalArgumentException(key + " belongs to a file that is not there");
+      }
       var path = source.requiredText(key + PATH).strip();
       GuestPaths.check(path);
+      if (path.endsWith("/")) {
+        throw new IllegalArgumentException("the value of " + key + PATH + " is a directory");
+      }
       out.add(new GuestFile(path, MODE, new GuestFile.Content(content(source, key))));
     }
     return out;

@@ -200,10 +200,11 @@ final class VmObjects {
     if (fields.node("userData") instanceof ScalarNode) {
       text = fields.text("userData");
     } else {
-      userData = fields.map("userData");
+      userData = fields.cloudConfig("userData");
     }
-    var metaData = fields.map("metaData");
-    var networkConfig = fields.node("networkConfig") == null ? null : fields.map("networkConfig");
+    var metaData = fields.cloudConfig("metaData");
+    var networkConfig =
+        fields.node("networkConfig") == null ? null : fields.cloudConfig("networkConfig");
     var keys = fields.texts("sshKeys");
     fields.done();
     return new CloudInit(

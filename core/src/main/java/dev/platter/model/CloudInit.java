@@ -25,6 +25,9 @@ public record CloudInit(
     List<String> sshKeys,
     boolean secret) {
 
+  /** In a script of the user's: where disks are mounted and files written. */
+  public static final String MOUNT_SCRIPT = "@virtlet-mount-script@";
+
   /** The layouts that cloud-init looks for. */
   public enum Type {
     NOCLOUD,

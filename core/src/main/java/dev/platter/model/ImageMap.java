@@ -84,6 +84,10 @@ public record ImageMap(Map<String, String> names, List<Rule> rules) {
     /** Text, or a group if {@code text} is empty. */
     private record Part(String text, int group) {}
 
+    /** A step up or aside in a path, plain or encoded, or an encoded slash. */
+    private static final Pattern CLIMBS =
+        Pattern.compile("(?i)(^|[/\\\\])(\\.|%2e){1,2}($|[/\\\\])|%2f|%5c");
+
     private static final Pattern PLACE =
         Pattern.compile("\\$(?:\\$|(\\d{1,3})(?!\\w)|\\{(\\d{1,3})})");
 
@@ -127,6 +131,12 @@ public record ImageMap(Map<String, String> names, List<Rule> rules) {
       var out = new StringBuilder();
       for (var part : parts) {
         var group = part.group < 0 ? part.text : matcher.group(part.group);
+        if (part.group >= 0 && group != null && CLIMBS.matcher(group).find()) {
+          throw PlatterException.of(
+              PlatterException.Code.REFUSED,
+              "a part of this image's name leads out of where the image map puts it",
+              "No part of a name is '.' or '..', however it is written.");
+        }
         out.append(group == null ? "" : group);
       }
       return out.toString();

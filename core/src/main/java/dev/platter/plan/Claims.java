@@ -38,7 +38,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Claims {
   private static final String KNOWN =
-      "iscsi, rbd, flexVolume for Ceph, csi of ceph-csi (rbd.csi.ceph.com), local and hostPath";
+      "iscsi, rbd, flexVolume (Ceph, and virtlet/flexvolume_driver), csi of ceph-csi"
+          + " (rbd.csi.ceph.com), local and hostPath";
 
   private final Vm vm;
   private final Volumes volumes;

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.CloudInit;
 import dev.platter.model.PlainMaps;
 import dev.platter.model.Vm;
-import dev.platter.plan.GuestScript.Files;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.SortedMap;
@@ -22,9 +21,7 @@ import java.util.TreeMap;
 final class CloudInitSeed {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String CLOUD_CONFIG = "#cloud-config";
-
-  /** Where a script of the user's wants what cloud-init would do with disks and files. */
-  private static final String MOUNT_SCRIPT = "@virtlet-mount-script@";
+  private static final String HIDDEN = "(from a Secret: not shown)\n";
 
   private CloudInitSeed() {}
 
@@ -41,12 +38,11 @@ final class CloudInitSeed {
     var files = new TreeMap<String, String>();
     var nocloud = cloudInit.type() == CloudInit.Type.NOCLOUD;
     files.put(
-        nocloud ? "meta-data" : "openstack/latest/meta_data.json", json(metaData(vm, cloudInit)));
+        nocloud ? "meta-data" : "openstack/latest/meta_data.json",
+        hiding && cloudInit.secret() ? HIDDEN : json(metaData(vm, cloudInit)));
     files.put(
         nocloud ? "user-data" : "openstack/latest/user_data",
-        hiding && cloudInit.secret()
-            ? "(from a Secret: not shown)\n"
-            : userData(vm, cloudInit, hiding));
+        hiding && cloudInit.secret() ? HIDDEN : userData(vm, cloudInit, hiding));
     var network = cloudInit.networkConfig();
     if (network != null) {
       files.put(nocloud ? "network-config" : "openstack/latest/network_data.json", json(network));
@@ -54,17 +50,21 @@ final class CloudInitSeed {
     return files;
   }
 
+  /**
+   * cloud-init takes a config drive's {@code hostname} and {@code uuid} for the names of NoCloud.
+   */
   private static Map<String, Object> metaData(Vm vm, CloudInit cloudInit) {
-    var instance = vm.name() + "." + vm.namespace();
     var data = new TreeMap<String, Object>();
-    data.put("instance-id", instance);
+    data.put("instance-id", vm.name() + "." + vm.namespace());
     data.put("local-hostname", vm.name());
-    if (cloudInit.type() == CloudInit.Type.CONFIGDRIVE) {
-      data.put("uuid", vm.uuid().toString());
-      data.put("hostname", vm.name());
+    var drive = cloudInit.type() == CloudInit.Type.CONFIGDRIVE;
+    if (drive) {
+      var given = cloudInit.metaData();
+      data.put("uuid", given.getOrDefault("instance-id", vm.uuid().toString()));
+      data.put("hostname", given.getOrDefault("local-hostname", vm.name()));
     }
     if (!cloudInit.sshKeys().isEmpty()) {
-      data.put("public-keys", publicKeys(cloudInit));
+      data.put(drive ? "public_keys" : "public-keys", publicKeys(cloudInit));
     }
     return new TreeMap<>(PlainMaps.merge(data, cloudInit.metaData()));
   }
@@ -85,8 +85,8 @@ final class CloudInitSeed {
   private static String userData(Vm vm, CloudInit cloudInit, boolean hiding) {
     var text = cloudInit.userDataText();
     if (text != null) {
-      return text.contains(MOUNT_SCRIPT)
-          ? text.replace(MOUNT_SCRIPT, GuestScript.of(vm, hiding ? Files.HIDDEN : Files.WRITTEN))
+      return text.contains(CloudInit.MOUNT_SCRIPT)
+          ? text.replace(CloudInit.MOUNT_SCRIPT, GuestScript.of(vm, true, hiding))
           : text;
     }
     var ours = new LinkedHashMap<String, Object>();

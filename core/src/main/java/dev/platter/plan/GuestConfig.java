@@ -1,6 +1,7 @@
 package dev.platter.plan;
 
 import dev.platter.model.Bus;
+import dev.platter.model.DeviceLink;
 import dev.platter.model.Disk;
 import dev.platter.model.GuestFile;
 import dev.platter.model.Mount;
@@ -11,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * What cloud-init is told to do with the disks and files of a VM. Disks are named by serial, which
@@ -18,7 +20,12 @@ import java.util.Map;
  */
 final class GuestConfig {
   private static final String SCRIPT = "/etc/cloud/mount-volumes.sh";
-  private static final int SCRIPT_MODE = 0755;
+
+  /** cloud-init runs what is there at the end of each boot, also of the first. */
+  private static final String EACH_BOOT = "/var/lib/cloud/scripts/per-boot/mount-volumes.sh";
+
+  /** There may be secrets in it. */
+  private static final int SCRIPT_MODE = 0700;
 
   private final Vm vm;
 
@@ -37,28 +44,45 @@ final class GuestConfig {
     var inside = vm.inside();
     var out = new LinkedHashMap<String, Object>();
     var files = new ArrayList<Object>();
-    inside.files().forEach(file -> files.add(file(file, hiding)));
-    if (!inside.mounts().isEmpty() || !inside.links().isEmpty()) {
-      var script = entry(SCRIPT, SCRIPT_MODE);
-      script.put("content", "#!/bin/sh\n" + GuestScript.of(vm, GuestScript.Files.ELSEWHERE));
-      files.add(script);
-      out.put("runcmd", List.of(List.of(SCRIPT)));
+    for (var file : inside.files()) {
+      if (!GuestScript.onDisk(vm, file)) {
+        files.add(file(file, hiding));
+      }
     }
     if (!inside.mounts().isEmpty()) {
       out.put("mounts", inside.mounts().stream().map(this::mount).toList());
     }
     if (!inside.links().isEmpty()) {
-      // At each boot: the directory of devices is made anew.
-      out.put(
-          "bootcmd",
-          inside.links().stream()
-              .map(link -> List.of("ln", "-sfn", device(link.disk()), link.path()))
-              .toList());
+      out.put("bootcmd", inside.links().stream().flatMap(this::link).toList());
+    }
+    if (needsScript()) {
+      files.add(script(SCRIPT, GuestScript.of(vm, false, hiding)));
+      files.add(script(EACH_BOOT, "exec " + SCRIPT + "\n"));
     }
     if (!files.isEmpty()) {
       out.put("write_files", files);
     }
     return out;
+  }
+
+  private boolean needsScript() {
+    var inside = vm.inside();
+    return !inside.mounts().isEmpty()
+        || !inside.links().isEmpty()
+        || inside.files().stream().anyMatch(file -> GuestScript.againAndAgain(vm, file));
+  }
+
+  /** At each boot: the directory of devices is made anew. */
+  private Stream<List<String>> link(DeviceLink link) {
+    var parent = link.path().substring(0, Math.max(1, link.path().lastIndexOf('/')));
+    return Stream.of(
+        List.of("mkdir", "-p", parent), List.of("ln", "-sfn", device(link.disk()), link.path()));
+  }
+
+  private static Map<String, Object> script(String path, String text) {
+    var script = entry(path, SCRIPT_MODE);
+    script.put("content", "#!/bin/sh\n" + text);
+    return script;
   }
 
   private List<String> mount(Mount mount) {

@@ -41,8 +41,9 @@ final class GuestScript {
         return 1
       }
       platter_mounted() {
+        wanted=$(readlink -f "$1")
         while read -r _ place _; do
-          [ "$place" = "$1" ] && return 0
+          [ "$place" = "$wanted" ] && return 0
         done </proc/mounts
         return 1
       }
@@ -63,16 +64,6 @@ final class GuestScript {
       }
       """;
 
-  /** Who writes the files. */
-  enum Files {
-    /** Not the script. */
-    ELSEWHERE,
-    /** The script. */
-    WRITTEN,
-    /** The script, which is only shown to somebody. */
-    HIDDEN
-  }
-
   private final Vm vm;
   private final StringBuilder text = new StringBuilder(FUNCTIONS);
 
@@ -80,8 +71,13 @@ final class GuestScript {
     this.vm = vm;
   }
 
-  /** The commands, without a first line that names a shell. */
-  static String of(Vm vm, Files files) {
+  /**
+   * The commands, without a first line that names a shell.
+   *
+   * @param alone whether nobody else writes files
+   * @param hiding whether it is only shown to somebody, without the content of files
+   */
+  static String of(Vm vm, boolean alone, boolean hiding) {
     var script = new GuestScript(vm);
     var inside = vm.inside();
     inside.links().forEach(link -> script.call("link", link.disk(), quoted(link.path())));
@@ -91,10 +87,22 @@ final class GuestScript {
           mount.disk(),
           mount.partition() + " " + quoted(mount.path()) + (mount.readOnly() ? " ro" : " rw"));
     }
-    if (files != Files.ELSEWHERE) {
-      inside.files().forEach(file -> script.file(file, files == Files.HIDDEN));
+    for (var file : inside.files()) {
+      if (alone || againAndAgain(vm, file)) {
+        script.file(file, hiding);
+      }
     }
     return script.text.toString();
+  }
+
+  /** What lies on a mounted disk is there only then; what lies in memory is gone at each boot. */
+  static boolean againAndAgain(Vm vm, GuestFile file) {
+    return file.path().matches("(/var)?/run/.*") || onDisk(vm, file);
+  }
+
+  static boolean onDisk(Vm vm, GuestFile file) {
+    return vm.inside().mounts().stream()
+        .anyMatch(mount -> file.path().startsWith(mount.path() + "/"));
   }
 
   private void call(String function, String disk, String arguments) {

@@ -54,6 +54,15 @@ class ImageMapFileTest {
     assertThat(map.find(name).orElse(null)).isEqualTo(url);
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"../a", "a/../b", "a/..", ".", "a/%2e%2E/b", "%2E./b", "a%2Fb", "..\\a"})
+  void aNameDoesNotClimbOutOfWhereTheMapPutsIt(String name) {
+    var map = read("translations: [{regexp: 'disks/(.+)', url: 'https://example.com/pub/$1'}]");
+    assertThat(map.find("disks/a..b/.c")).contains("https://example.com/pub/a..b/.c");
+    assertThat(catchThrowableOfType(PlatterException.class, () -> map.find("disks/" + name)).code())
+        .isEqualTo(Code.REFUSED);
+  }
+
   @Test
   void wholeNamesCountBeforePatternsAndThenFilesInTheirOrder() {
     var map =

@@ -289,6 +289,112 @@ class PodObjectsTest {
   }
 
   @Test
+  void plainWordsAreTheTruthValuesThatCloudInitTakesThemFor() {
+    var annotation =
+        "VirtletCloudInitUserData: '{users: [{lock_passwd: False, sudo: no, name: \"no\"}]}'";
+    assertThat(vm(annotation, "", "").cloudInit().userData().toString())
+        .isEqualTo("{users=[{lock_passwd=false, sudo=false, name=no}]}");
+    assertThat(
+            ((java.util.Map<?, ?>)
+                    ((java.util.List<?>) vm(annotation, "", "").cloudInit().userData().get("users"))
+                        .getFirst())
+                .get("name"))
+        .isEqualTo("no");
+  }
+
+  @Test
+  void noTwoVolumesAreMountedInOnePlaceAndInnerOnesComeLast() {
+    var volumes = flex("a", "type: qcow2") + flex("b", "type: qcow2");
+    assertThat(
+            vm("", "volumeMounts: [{name: a, mountPath: /x/y/}, {name: b, mountPath: /x}]", volumes)
+                .inside()
+                .mounts())
+        .extracting(Mount::path)
+        .containsExactly("/x", "/x/y");
+    assertThat(
+            refused(
+                    pod(
+                        "",
+                        "volumeMounts: [{name: a, mountPath: /x}, {name: b, mountPath: /x/}]",
+                        volumes))
+                .details())
+        .singleElement()
+        .asString()
+        .contains("something else is mounted there");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{name: v, flexVolume: {driver: virtlet/flexvolume_driver, readonly: true, options: {type: qcow2}}}",
+        "{name: v, flexVolume: {driver: virtlet/flexvolume_driver, secretRef: {name: a, namespace: other},"
+            + " options: {type: ceph, monitor: 'h:1', volume: a}}}",
+        "{name: v, flexVolume: {driver: virtlet/flexvolume_driver, secretRef: {name: a, namespace: Pod},"
+            + " options: {type: ceph, monitor: 'h:1', volume: a}}}",
+        "{name: v, emptyDir: {}}",
+      })
+  void aVolumeThatIsNoGoodIsOneProblem(String volume) {
+    assertThat(refused(pod("", "volumeMounts: [{name: v, mountPath: /v}]", volume)).details())
+        .hasSize(1);
+  }
+
+  @Test
+  void noSecretHasTheNameOfAKeyThatStandsInAPod() {
+    assertThat(refused("kind: Secret\nmetadata: {name: a.b.c, namespace: Pod}\n").details())
+        .singleElement()
+        .asString()
+        .contains("metadata.namespace");
+  }
+
+  @Test
+  void aVolumeThatIsReadOnlyGivesAReadOnlyDisk() {
+    var text =
+        pod("", "", "{name: v, persistentVolumeClaim: {claimName: c}}")
+            + """
+            ---
+            kind: PersistentVolume
+            metadata: {name: pv}
+            spec:
+              capacity: {storage: 1G}
+              accessModes: [ReadWriteOnce]
+              flexVolume:
+                driver: virtlet/flexvolume_driver
+                readOnly: true
+                options: {type: raw, path: /dev/loop0}
+            ---
+            kind: PersistentVolumeClaim
+            metadata: {name: c}
+            spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1G}}}
+            """;
+    assertThat(Manifests.read("pod.yaml", text).getFirst().disks().get(1).writable()).isFalse();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "VirtletCloudInitUserDataScript: '#!/bin/sh'\nVirtletCloudInitUserData: '{a: b}'",
+        "VirtletCloudInitUserDataScript: '#!/bin/sh'\nVirtletCloudInitUserDataSource: configmap/c",
+        "VirtletCloudInitUserData: '{a: b}'\nVirtletCloudInitUserDataSource: configmap/c\n"
+            + "VirtletCloudInitUserDataSourceKey: s",
+      })
+  void aScriptAndOtherUserDataDoNotGoTogether(String annotations) {
+    var script = "---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {s: '#!/bin/sh'}\n";
+    assertThat(refused(pod(annotations, "", "") + script).details()).hasSize(1);
+  }
+
+  @Test
+  void variablesOfASecretAreForRootAlone() {
+    var secret = "---\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}\n";
+    var env = "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]";
+    assertThat(Manifests.read("pod.yaml", pod("", env, "") + secret).getFirst().inside().files())
+        .singleElement()
+        .satisfies(file -> assertThat(file.mode()).isEqualTo(0600));
+    assertThat(
+            refused(pod("VirtletCloudInitUserDataScript: '#!/bin/sh'", env, "") + secret).details())
+        .hasSize(1);
+  }
+
+  @Test
   void userDataMayBeOneKeyOfASecretAndItsTextIsInNoComplaint() {
     var secret =
         "---\nkind: Secret\nmetadata: {name: s}\nstringData: {script: '#!/bin/sh', bad: 'hunter2: ['}\n";

@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import static dev.platter.node.VmStatus.Phase.STOPPED;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.DebianGuest;
@@ -57,10 +58,19 @@ class DebianPodTest {
                   VirtletRootVolumeSize: 1Mi
                   VirtletFilesFromDataSource: configmap/root-files
                   VirtletCloudInitUserData: |
+                    write_files:
+                    - path: /var/lib/cloud/scripts/per-boot/zz-test
+                      permissions: "0755"
+                      content: |
+                        #!/bin/sh
+                        [ -e /etc/platter/booted ] || exec touch /etc/platter/booted
+                        cp -pL /run/secrets/kubernetes.io/serviceaccount/token /etc/platter/token-again
+                        cp -pL /var/lib/docker/conf/special.level /etc/platter/on-disk-again
+                        test -b /dev/vols/claimed && echo device > /etc/platter/claimed-again
                     runcmd:
                     - mkdir -p /etc/platter
                     - cp -pL /var/run/secrets/kubernetes.io/serviceaccount/token /etc/platter/token
-                    - sh -c 'cd /dev/disk/by-id; ls -l /dev/claimed; readlink -f /dev/claimed scsi-0QEMU_QEMU_HARDDISK_claimed | uniq | wc -l > /etc/platter/claimed'
+                    - sh -c 'cd /dev/disk/by-id; readlink -f /dev/vols/claimed scsi-0QEMU_QEMU_HARDDISK_claimed | uniq | wc -l > /etc/platter/claimed'
                     - sh -c 'touch /mnt/ro/x || echo read-only > /etc/platter/ro'
               spec:
                 containers:
@@ -68,12 +78,13 @@ class DebianPodTest {
                   image: "virtlet.cloud/%s"
                   resources: {limits: {memory: 384Mi}}
                   env: [{name: GREETING, value: hello world}]
-                  volumeDevices: [{name: claimed, devicePath: /dev/claimed}]
+                  volumeDevices: [{name: claimed, devicePath: /dev/vols/claimed}]
                   volumeMounts:
                   - {name: a-volume-with-a-long-name, mountPath: /var/lib/docker}
                   - {name: second, mountPath: /mnt/ro, readOnly: true}
                   - {name: config, mountPath: /etc/platter}
                   - {name: secret, mountPath: /etc/platter/secret, subPath: private}
+                  - {name: config, mountPath: /var/lib/docker/conf}
                 volumes:
                 - name: a-volume-with-a-long-name
                   flexVolume: {driver: virtlet/flexvolume_driver, options: {type: qcow2, capacity: 256MiB}}
@@ -116,6 +127,16 @@ class DebianPodTest {
               "@@FILE /etc/platter/claimed mode=644:root 1|",
               "@@FILE /etc/platter/injected mode=644:root injected",
               "@@FILE /etc/platter/ro mode=644:root read-only|");
+      // The guest has powered off; what is in memory, and names of devices, must be there again.
+      for (var i = 0; i < 600 && guest.node().status(vm.key()).phase() != STOPPED; i++) {
+        Thread.sleep(100);
+      }
+      var again = guest.console(guest.node().start(vm.key()));
+      again.await("^@@FILE /etc/platter/token-again mode=644:root a-token", Duration.ofMinutes(10));
+      assertThat(again.lines())
+          .contains(
+              "@@FILE /etc/platter/on-disk-again mode=640:root very 'quoted' <&> ünïcode",
+              "@@FILE /etc/platter/claimed-again mode=644:root device|");
     }
     assertThat(Shell.run("virsh", "-c", LIBVIRT.uri(), "list", "--all", "--name")).isBlank();
   }

@@ -48,6 +48,13 @@ final class VolumeSearch {
       throw new BadImageException(
           "the disk has no ext2, ext3 or ext4 file system; it has " + String.join(", ", others));
     }
+    if (spans.stream().filter(span -> span.start() > 0).count() > 1) {
+      // It may be what is mounted on /boot, where nobody looks for the files.
+      throw new BadImageException(
+          "none of the disk's ext file systems has a directory /"
+              + IN_EVERY_ROOT
+              + (others.isEmpty() ? "" : "; there is also " + String.join(", ", others)));
+    }
     return first;
   }
 }

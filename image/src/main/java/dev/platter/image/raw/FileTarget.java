@@ -8,8 +8,12 @@ import org.jspecify.annotations.Nullable;
 
 /** A file that starts as one hole, so that zeros cost nothing. */
 final class FileTarget implements RawTarget {
+  /** So much waits in memory before the disk is set to work, which then writes while we read. */
+  private static final long STRIDE = 16 << 20;
+
   private final FileChannel channel;
   private final @Nullable NativeFile file;
+  private long waiting;
 
   FileTarget(FileChannel channel, @Nullable NativeFile file) {
     this.channel = channel;
@@ -37,7 +41,12 @@ final class FileTarget implements RawTarget {
   /** One at a time: the kernel lets only one write to a file, and whoever waits there, spins. */
   @Override
   public synchronized void write(ByteBuffer bytes, long at) throws IOException {
+    waiting += bytes.remaining();
     SparseWriter.write(channel, bytes, at);
+    if (waiting >= STRIDE && file != null) {
+      file.startWriting();
+      waiting = 0;
+    }
   }
 
   @Override

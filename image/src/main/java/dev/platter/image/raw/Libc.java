@@ -49,6 +49,7 @@ final class Libc {
   static final int SEEK_HOLE = 4;
 
   static final int FALLOC_FL_KEEP_SIZE = 1;
+  private static final int SYNC_FILE_RANGE_WRITE = 2;
   static final int FALLOC_FL_PUNCH_HOLE = 2;
   static final int FALLOC_FL_ZERO_RANGE = 16;
 
@@ -78,6 +79,7 @@ final class Libc {
   private static final MemorySegment LSEEK = function("lseek");
   private static final MemorySegment FTRUNCATE = function("ftruncate");
   private static final MemorySegment FALLOCATE = function("fallocate");
+  private static final MemorySegment SYNC_FILE_RANGE = function("sync_file_range");
   private static final MemorySegment IOCTL = function("ioctl");
   private static final MemorySegment PWRITE = function("pwrite");
   private static final MemorySegment MADVISE = function("madvise");
@@ -110,6 +112,11 @@ final class Libc {
 
   static int fallocate(int fd, int mode, long offset, long length) {
     return intOf(FALLOCATE, fd, mode, offset, length);
+  }
+
+  /** Has the kernel begin to write what is not on the disk yet; waits for nothing. */
+  static int startWriting(int fd) {
+    return intOf(SYNC_FILE_RANGE, fd, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
   /** Makes one file share all the blocks of another. */

@@ -136,6 +136,11 @@ public final class NativeFile implements Closeable {
     return allocate(Libc.FALLOC_FL_PUNCH_HOLE | Libc.FALLOC_FL_KEEP_SIZE, offset, length);
   }
 
+  /** Has the kernel begin to write to the disk; where it cannot, a later sync does all of it. */
+  void startWriting() {
+    Libc.startWriting(fd);
+  }
+
   /** Makes a range read as zeros and keeps its space; false where the file system cannot. */
   public boolean zeroRange(long offset, long length) throws IOException {
     return allocate(Libc.FALLOC_FL_ZERO_RANGE | Libc.FALLOC_FL_KEEP_SIZE, offset, length);

@@ -113,11 +113,21 @@ class Ext4FilesTest {
     }
   }
 
-  @Test
-  void manyDirectoriesTakeInodesOfUntouchedGroups() throws IOException {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "-t ext4",
+        "-t ext4 -O ^flex_bg",
+        "-t ext4 -g 1024 -O ^flex_bg",
+        "-t ext4 -g 1024 -O ^flex_bg,^metadata_csum,uninit_bg,^64bit",
+        "-t ext4 -g 1024 -O ^flex_bg,meta_bg,^resize_inode",
+        "-t ext4 -g 1024 -O ^flex_bg,^sparse_super,^resize_inode",
+        "-t ext4 -g 1024 -O ^flex_bg,sparse_super2"
+      })
+  void manyDirectoriesTakeInodesOfUntouchedGroups(String options) throws IOException {
     Path small = Files.createDirectories(dir.resolve("small/etc")).getParent();
     ExtImage image =
-        ExtImage.make(dir, 40, "-t ext4 -b 1024 -N 640 -E lazy_itable_init=1,nodiscard", small);
+        ExtImage.make(dir, 40, options + " -b 1024 -N 640 -E lazy_itable_init=1,nodiscard", small);
     List<NewFile> files = new ArrayList<>();
     for (int i = 0; i < 290; i++) {
       files.add(file("/d%d/f".formatted(i), "x" + i));
@@ -133,7 +143,7 @@ class Ext4FilesTest {
     Path full = Files.createDirectories(dir.resolve("full/etc")).getParent();
     int size = options.contains("4096") ? 4096 : 1024;
     for (int i = 0; i < 3000; i++) {
-      Files.write(full.resolve("f" + i), new byte[size]);
+      Files.write(full.resolve("f" + i), ExtImage.full(size));
     }
     ExtImage image = ExtImage.make(dir, 24, options + " -m 0 -N 4096", full);
     StringBuilder script = new StringBuilder();
@@ -142,7 +152,7 @@ class Ext4FilesTest {
     }
     // What is left in one piece is filled up, so that only the holes remain.
     long free = Long.parseLong(free(image));
-    Files.write(dir.resolve("fill"), new byte[(int) (free - 40) * size]);
+    Files.write(dir.resolve("fill"), ExtImage.full((int) (free - 60) * size));
     ForeignTool.sh(dir, "debugfs -w -R 'write fill fill' fs 2>&1");
     Files.writeString(dir.resolve("script"), script);
     ForeignTool.sh(dir, "debugfs -w -f script fs >/dev/null 2>&1; e2fsck -fy fs || test $? = 1");
@@ -150,6 +160,10 @@ class Ext4FilesTest {
     image.write(List.of(file));
     image.isClean();
     image.holds(file);
+    if (options.contains("ext4")) {
+      assertThat(image.debugfs("stat /etc/scattered"))
+          .contains(options.contains("1024") ? "(ETB1)" : "(ETB0)");
+    }
     NewFile less = file("/etc/scattered", "less");
     image.write(List.of(less));
     image.isClean();
@@ -211,7 +225,7 @@ class Ext4FilesTest {
   void aFileSystemOfManyFullGroupsTakesALargeFile() throws IOException {
     Path small = Files.createDirectories(dir.resolve("small/etc")).getParent();
     ExtImage image = ExtImage.make(dir, 60, "-t ext4 -b 1024 -g 256 -N 1000 -m 0", small);
-    Files.write(dir.resolve("fill"), new byte[30 << 20]);
+    Files.write(dir.resolve("fill"), ExtImage.full(30 << 20));
     ForeignTool.sh(dir, "debugfs -w -R 'write fill fill' fs 2>&1");
     NewFile file = new NewFile("/etc/x", 0600, 0, 0, MixedBytes.of(10_000_000, 3));
     image.write(List.of(file));

@@ -61,7 +61,7 @@ final class ExtImage {
     Files.createDirectories(at.resolve("many"));
     Files.writeString(at.resolve("etc/hostname"), "before\n");
     Files.createLink(at.resolve("etc/twin"), at.resolve("etc/hostname"));
-    Files.write(at.resolve("usr/big"), new byte[700_000]);
+    Files.write(at.resolve("usr/big"), full(700_000));
     Files.writeString(at.resolve("usr/share/real"), "real\n".repeat(3000));
     Files.createSymbolicLink(at.resolve("bin"), Path.of("usr/bin"));
     Files.createSymbolicLink(at.resolve("etc/alias"), Path.of("../usr/share/real"));
@@ -123,6 +123,13 @@ final class ExtImage {
   /** What debugfs prints. It succeeds whatever happens, so the tests look for what they expect. */
   String debugfs(String command) throws IOException {
     return ForeignTool.sh(dir, "debugfs -R \"%s\" fs 2>&1".formatted(command));
+  }
+
+  /** Bytes that mke2fs does not take for a hole. */
+  static byte[] full(int size) {
+    byte[] bytes = new byte[size];
+    Arrays.fill(bytes, (byte) 'f');
+    return bytes;
   }
 
   static NewFile file(String path, String content) {

@@ -88,6 +88,15 @@ class VolumeSearchTest {
   }
 
   @Test
+  void whatMayBeBootIsNotTakenForARootOfAnotherKind() throws IOException {
+    partition("label: gpt\n2048,20480,L\n40960,81920,L\n");
+    mke2fs("boot", 1, 10);
+    ForeignTool.sh(dir, "printf XFSB | dd of=disk bs=1M seek=20 conv=notrunc status=none");
+    refused(
+        "none of the disk's ext file systems has a directory /etc; there is also partition 2: XFS");
+  }
+
+  @Test
   void anUncleanRootIsNotExchangedForItsBoot() throws IOException {
     partition("label: gpt\n2048,20480,L\n40960,81920,L\n");
     mke2fs("boot", 1, 10);

@@ -87,7 +87,11 @@ public final class FlexVolumes {
         return;
       }
       for (var entry : stream) {
-        volume(stream, here, Path.of(String.valueOf(entry.getFileName())));
+        try {
+          volume(stream, here, Path.of(String.valueOf(entry.getFileName())));
+        } catch (NoSuchFileException e) {
+          // kubelet has taken this one away; the others are still there.
+        }
       }
     }
   }
