@@ -257,7 +257,7 @@ class CommandsTest {
             "pooled", "{source: {blank: {}}, size: 2Mi, copy: {usage-type: fast}, keep: true}");
     assertThat(platter("run", file, "--config", config.toString()).status()).isZero();
     var pools = platter("pools", "-o", "json", "--config", config.toString()).json();
-    assertThat(pools.findValuesAsText("name")).containsExactly("default", "fast");
+    assertThat(pools.findValuesAsText("name")).containsExactly("default", "fast", "volumes");
     assertThat(pools.get(0).get("limit").isNull()).isTrue();
     var fast = pools.get(1);
     assertThat(fast.get("directory").asText()).isEqualTo(ssd.toString());
@@ -270,7 +270,7 @@ class CommandsTest {
         .doesNotContain("default/pooled");
     assertThat(platter("pools", "-o", "wide", "--config", config.toString()).out())
         .contains("VMS", "default/pooled");
-    assertThat(platter("pools", "-o", "json").json()).as("without configuration").hasSize(1);
+    assertThat(platter("pools", "-o", "json").json()).as("without configuration").hasSize(2);
     var unknown =
         platter(
             "run",
