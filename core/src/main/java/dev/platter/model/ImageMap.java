@@ -1,6 +1,7 @@
 package dev.platter.model;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -86,7 +87,10 @@ public record ImageMap(Map<String, String> names, List<Rule> rules) {
 
     /** A step up or aside in a path, plain or encoded, or an encoded slash. */
     private static final Pattern CLIMBS =
-        Pattern.compile("(?i)(^|[/\\\\])(\\.|%2e){1,2}($|[/\\\\])|%2f|%5c");
+        Pattern.compile("(?i)(?<![^/\\\\])(\\.|%2e){1,2}(?![^/\\\\])|%2f|%5c");
+
+    /** What begins a query, another part of one, or a fragment. */
+    private static final Pattern ASKS = Pattern.compile("[?#&]");
 
     private static final Pattern PLACE =
         Pattern.compile("\\$(?:\\$|(\\d{1,3})(?!\\w)|\\{(\\d{1,3})})");
@@ -127,19 +131,51 @@ public record ImageMap(Map<String, String> names, List<Rule> rules) {
       return new Part("", Integer.parseInt(number));
     }
 
+    /**
+     * Parts of a name are looked at one by one and where they meet: two harmless ones may make a
+     * step up. What the owner wrote out is the owner's business.
+     */
     private String fill(Matcher matcher) {
       var out = new StringBuilder();
+      var owners = new BitSet();
       for (var part : parts) {
-        var group = part.group < 0 ? part.text : matcher.group(part.group);
-        if (part.group >= 0 && group != null && CLIMBS.matcher(group).find()) {
-          throw PlatterException.of(
-              PlatterException.Code.REFUSED,
-              "a part of this image's name leads out of where the image map puts it",
-              "No part of a name is '.' or '..', however it is written.");
+        var given = part.group < 0 ? part.text : matcher.group(part.group);
+        var text = given == null ? "" : given;
+        if (part.group >= 0 && (CLIMBS.matcher(text).find() || ASKS.matcher(text).find())) {
+          throw leadsOut();
         }
-        out.append(group == null ? "" : group);
+        if (part.group < 0) {
+          owners.set(out.length(), out.length() + text.length());
+        }
+        out.append(text);
       }
-      return out.toString();
+      var filled = out.toString();
+      for (var climb = CLIMBS.matcher(filled); climb.find(); ) {
+        var from = Math.max(0, climb.start() - 1);
+        var to = Math.min(filled.length(), climb.end() + 1);
+        if (owners.nextClearBit(from) < to) {
+          throw leadsOut();
+        }
+      }
+      // Where a template names a host, the name had no part in it.
+      if (isWeb(filled.replaceFirst("^docker://", "")) && !isWeb(parts.getFirst().text)) {
+        throw PlatterException.of(
+            PlatterException.Code.REFUSED,
+            "this image's name holds an address on the web, which only the image map may choose",
+            "Use the name of an image.");
+      }
+      return filled;
+    }
+
+    private static boolean isWeb(String place) {
+      return place.startsWith("http://") || place.startsWith("https://");
+    }
+
+    private static PlatterException leadsOut() {
+      return PlatterException.of(
+          PlatterException.Code.REFUSED,
+          "a part of this image's name leads out of where the image map puts it",
+          "No part of a name is '.' or '..', however it is written, or has a '?', '#' or '&'.");
     }
   }
 

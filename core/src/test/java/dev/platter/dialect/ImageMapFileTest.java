@@ -55,11 +55,55 @@ class ImageMapFileTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"../a", "a/../b", "a/..", ".", "a/%2e%2E/b", "%2E./b", "a%2Fb", "..\\a"})
+  @ValueSource(
+      strings = {
+        "../a",
+        "a/../b",
+        "a/..",
+        ".",
+        "a/%2e%2E/b",
+        "%2E./b",
+        "a%2Fb",
+        "..\\a",
+        "a?b",
+        "a#b",
+        "a&b"
+      })
   void aNameDoesNotClimbOutOfWhereTheMapPutsIt(String name) {
     var map = read("translations: [{regexp: 'disks/(.+)', url: 'https://example.com/pub/$1'}]");
     assertThat(map.find("disks/a..b/.c")).contains("https://example.com/pub/a..b/.c");
     assertThat(catchThrowableOfType(PlatterException.class, () -> map.find("disks/" + name)).code())
+        .isEqualTo(Code.REFUSED);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "x/%2:e%2e/y, https://example.com/pub/$1$2",
+    "x/%2:e/y, https://example.com/pub/a%2Fb/$1$2",
+    "x/:/y, https://example.com/pub/$1..$2",
+    "%2:e/x, https://example.com/../$1$2",
+    "%2:F, 'https://example.com/pub/${1}${2}'",
+    "x:e/y, https://example.com/pub/$1/%2$2"
+  })
+  void twoPartsOfANameDoNotClimbTogether(String name, String url) {
+    var map = read("translations: [{regexp: 'two/(.*):(.*)', url: '" + url + "'}]");
+    assertThat(map.find("two/a:b")).as("the owner's own text").isPresent();
+    assertThat(catchThrowableOfType(PlatterException.class, () -> map.find("two/" + name)).code())
+        .isEqualTo(Code.REFUSED);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "$1, http://169.254.169.254/x",
+    "docker://$1, https://169.254.169.254/x",
+    "$1, docker://http://169.254.169.254/x",
+    "http$1, ://169.254.169.254/x",
+    "'${1}/x', http://169.254.169.254"
+  })
+  void aNameDoesNotChooseAHostOnTheWeb(String url, String name) {
+    var map = read("translations: [{regexp: 'any/(.+)', url: '" + url + "'}]");
+    assertThat(map.find("any/other")).isPresent();
+    assertThat(catchThrowableOfType(PlatterException.class, () -> map.find("any/" + name)).code())
         .isEqualTo(Code.REFUSED);
   }
 
