@@ -107,10 +107,13 @@ public final class WebFiles {
     }
     Call call = call(file).with("Range", "bytes=" + from + "-").with("If-Range", version.either());
     HttpResponse<InputStream> response = transport.send(call, null);
-    // Who asks with If-Range need not be told Last-Modified once more; and not every server looks
-    // at it.
-    String tag = Version.of(response.headers()).tag();
-    boolean changed = !version.tag().isEmpty() && !tag.equals(version.tag());
+    // Not every server looks at If-Range; one that does need not tell Last-Modified once more.
+    Version now = Version.of(response.headers());
+    boolean changed =
+        (!version.tag().isEmpty() && !now.tag().equals(version.tag()))
+            || (!version.modified().isEmpty()
+                && !now.modified().isEmpty()
+                && !now.modified().equals(version.modified()));
     if (response.statusCode() == 416 || (response.statusCode() == 206 && changed)) {
       response.body().close();
       return whole(file, transport.send(call(file), null));

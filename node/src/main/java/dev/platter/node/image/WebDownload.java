@@ -87,9 +87,13 @@ final class WebDownload {
    */
   WebStore.Note run(WebFiles.@Nullable Bytes begun) throws IOException {
     var part = layout.webPart(WebStore.key(url));
-    try (var file =
-        FileChannel.open(
-            part, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+    try (var _ = begun;
+        var file =
+            FileChannel.open(
+                part,
+                StandardOpenOption.CREATE,
+                StandardOpenOption.READ,
+                StandardOpenOption.WRITE)) {
       if (begun == null) {
         resume(file);
       }

@@ -32,8 +32,11 @@ final class WebStore {
   private static final ObjectMapper JSON =
       new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
 
-  /** From fetching a file to naming its image in a plan it takes no longer. */
-  private static final Duration YOUNG = Duration.ofHours(1);
+  /**
+   * From fetching a file to naming its image in a plan it takes no longer, even if the VM's other
+   * images have to come as slowly as they may.
+   */
+  private static final Duration YOUNG = WebDownload.Bounds.USUAL.time().multipliedBy(2);
 
   private static final Duration RESUMABLE = Duration.ofDays(1);
 

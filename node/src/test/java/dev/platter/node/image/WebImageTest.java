@@ -314,6 +314,38 @@ class WebImageTest {
     assertThat(left()).containsExactly("sha256-" + sha256sum(disk));
   }
 
+  /** It does not look at If-Range, and tells no tags. */
+  @Test
+  void aFileThatChangesWhileItComesIsFetchedAnew() throws IOException {
+    var before = new byte[3 << 20];
+    Arrays.fill(before, (byte) 1);
+    var disk = root.resolve("disk");
+    Shell.run("sh", "-c", "head -c 3145728 /dev/urandom > " + disk);
+    var after = Files.readAllBytes(disk);
+    var requests = new CopyOnWriteArrayList<String>();
+    var error =
+        refusal(
+            exchange -> {
+              var range = String.valueOf(exchange.getRequestHeaders().getFirst("Range"));
+              requests.add(range);
+              var bytes = requests.size() == 1 ? before : after;
+              var headers = exchange.getResponseHeaders();
+              headers.set(
+                  "Last-Modified", "Sun, 15 Nov 2026 20:00:0" + (bytes == before ? 1 : 2) + " GMT");
+              int from = range.equals("null") ? 0 : 1 << 20;
+              headers.set(
+                  "Content-Range",
+                  "bytes %d-%d/%d".formatted(from, bytes.length - 1, bytes.length));
+              exchange.sendResponseHeaders(from == 0 ? 200 : 206, bytes.length - from);
+              exchange
+                  .getResponseBody()
+                  .write(bytes, from, bytes == before ? 1 << 20 : bytes.length - from);
+            });
+    assertThat(error).isNull();
+    assertThat(requests).containsExactly("null", "bytes=1048576-", "null");
+    assertThat(left()).containsExactly("sha256-" + sha256sum(disk));
+  }
+
   @Test
   void aServerThatPromisesMoreThanItSendsIsGivenUp() throws IOException {
     var error =
