@@ -19,6 +19,7 @@ import java.util.regex.Pattern;
  *                                    the node's configuration says
  * state/pools/default/UUID-DISK@NAME.qcow2  overlays of snapshots
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
+ * state/vms/NAMESPACE_NAME/web-*.json  which version of a file on a web server it reads
  * state/vms/NAMESPACE_NAME/volumes/DISK/  what belongs to a volume that a container makes
  * state/leases/HASH.json             who uses a source
  * state/libvirt/                     the private libvirt
@@ -205,6 +206,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path consoleLog(Path vm) {
     return vm.resolve("console.log");
+  }
+
+  /** Which version of a file on a web server is served to the VM. */
+  public Path webVersion(Path vm, String export) {
+    return vm.resolve(export + ".json");
   }
 
   public Path leases() {

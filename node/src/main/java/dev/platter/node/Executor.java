@@ -76,7 +76,7 @@ final class Executor {
       var record = find(key);
       check.accept(record);
       if (runner.domainExists(record.plan())) {
-        if (runner.serveAgain(record.plan(), secrets)) {
+        if (runner.serveAgain(record, secrets)) {
           return;
         }
         throw PlatterException.of(

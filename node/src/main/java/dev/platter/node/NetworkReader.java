@@ -13,6 +13,7 @@ import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.SecretValue;
 import dev.platter.node.network.Target;
 import dev.platter.node.network.WebFileDisk;
+import dev.platter.node.web.WebRefusal;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.QemuDriver;
 import dev.platter.plan.StateLayout;
@@ -71,6 +72,8 @@ final class NetworkReader {
       return RemoteDisk.open(target(disk, secrets), layout.run());
     } catch (ClosedByInterruptException e) {
       throw Cancellation.cancelled();
+    } catch (WebRefusal e) {
+      throw e.told();
     } catch (IOException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,

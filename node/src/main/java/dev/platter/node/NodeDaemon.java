@@ -1,13 +1,10 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
-import dev.platter.model.SecretData;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.image.ImageDaemon;
-import dev.platter.plan.Step;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -17,7 +14,6 @@ import java.util.function.Consumer;
  */
 public final class NodeDaemon {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
-  private static final Duration AGAIN = Duration.ofSeconds(5);
 
   private final NodeConfig config;
   private final Consumer<String> log;
@@ -48,47 +44,12 @@ public final class NodeDaemon {
       Runtime.getRuntime().addShutdownHook(hook);
       var revival = new Revival(layout, machine, log);
       var reviver = Thread.ofPlatform().name("revival").daemon().start(revival);
-      Thread.ofPlatform().name("web").daemon().start(() -> serveAgain(daemon.get(), ended));
+      var webRevival = new WebRevival(layout, daemon.get()::serveWeb, log);
+      var webReviver = Thread.ofPlatform().name("web").daemon().start(webRevival);
       daemon.get().run(revival::needed);
       reviver.interrupt();
+      webReviver.interrupt();
       close(daemon.get(), ended);
-    }
-  }
-
-  /**
-   * What a daemon that was killed has served with secrets from files. Others a command has to give
-   * again: guests wait until then.
-   */
-  private void serveAgain(ImageDaemon daemon, AtomicBoolean ended) {
-    try {
-      for (var record : VmRecord.list(config.layout(), _ -> {})) {
-        var steps = isUp(record) ? record.plan().steps() : List.<Step>of();
-        for (var step : steps) {
-          if (step instanceof Step.ServeWeb web) {
-            serveAgain(daemon, web, ended);
-          }
-        }
-      }
-    } catch (IOException e) {
-      log.accept("cannot serve files of web servers again: " + e.getMessage());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  private void serveAgain(ImageDaemon daemon, Step.ServeWeb web, AtomicBoolean ended)
-      throws IOException, InterruptedException {
-    while (!ended.get()) {
-      try {
-        daemon.serveWeb(web.export(), WebDisks.access(web.from(), SecretData.NONE));
-        return;
-      } catch (PlatterException e) {
-        log.accept("cannot serve " + web.from() + " again: " + e.getMessage());
-        if (e.code() != PlatterException.Code.UNAVAILABLE) {
-          return;
-        }
-        Thread.sleep(AGAIN);
-      }
     }
   }
 

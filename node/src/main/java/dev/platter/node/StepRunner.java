@@ -65,12 +65,12 @@ final class StepRunner {
     this.pools = pools;
     this.machine = machine;
     this.progress = progress;
-    this.webDisks = new WebDisks(images);
+    this.webDisks = new WebDisks(layout, images);
   }
 
   /** Gives the daemon again what it keeps in memory only; false if it keeps nothing for this VM. */
-  boolean serveAgain(Plan plan, SecretData secrets) throws IOException {
-    return webDisks.serveAgain(plan, secrets);
+  boolean serveAgain(VmRecord vm, SecretData secrets) throws IOException {
+    return webDisks.serveAgain(vm, secrets);
   }
 
   void run(VmRecord vm, Step step, Given given, Pools.Reservation reservation) throws IOException {
@@ -85,7 +85,7 @@ final class StepRunner {
       case Step.MakeDiskImg img -> DiskImg.make(img);
       case Step.CheckDiskImg img -> DiskImg.check(img);
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
-      case Step.ServeWeb web -> webDisks.serve(web, given.secrets());
+      case Step.ServeWeb web -> webDisks.serve(vm, web, given.secrets());
       case Step.CreateOverlay overlay ->
           create(overlay.path(), overlays.overlay(vm.plan(), overlay, given)::write);
       case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);

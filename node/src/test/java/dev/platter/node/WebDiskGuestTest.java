@@ -17,6 +17,7 @@ import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -120,10 +121,12 @@ class WebDiskGuestTest {
   @Test
   void aGuestReadsThemInEveryModeAndTheTokenIsSeenNowhere() throws Exception {
     var modes = List.of("none", "copy-on-write", "copy-on-read", "clone");
-    var disks = new String[modes.size()];
-    for (int i = 0; i < disks.length; i++) {
+    var disks = new String[modes.size() + 1];
+    for (int i = 0; i < modes.size(); i++) {
       disks[i] = disk(modes.get(i), modes.get(i));
     }
+    disks[modes.size()] =
+        disk("kept", "copy-on-write").replace("name: kept,", "name: kept, keep: true,");
     for (var disk : disks) {
       var wrong = vm("mistaken", disk);
       var refused =
@@ -157,6 +160,8 @@ class WebDiskGuestTest {
     daemon.destroyForcibly();
     daemon.onExit().get();
     guest.type(vm, "echo @@\"COW\" $(sha256sum < $(disk copy-on-write))");
+    assertThatAnotherVersionIsRefused("copy-on-write", all);
+    assertThatAnotherVersionIsRefused("none", all);
     guest.node().start(KEY, all.secrets());
     sum = Shell.run("sha256sum", root.resolve("copy-on-write")).substring(0, 64);
     console.await("@@COW " + sum, GuestNode.BOOT);
@@ -175,9 +180,24 @@ class WebDiskGuestTest {
     look();
     assertThat(catchThrowableOfType(PlatterException.class, () -> guest.node().start(KEY)).code())
         .isEqualTo(PlatterException.Code.NOT_FOUND);
+    // What the guest wrote lies on top of one version.
+    assertThatAnotherVersionIsRefused("kept", all);
+    Files.setLastModifiedTime(root.resolve("none"), FileTime.fromMillis(0));
+    Files.setLastModifiedTime(root.resolve("copy-on-write"), FileTime.fromMillis(0));
     guest.node().start(KEY, all.secrets());
     guest.node().remove(KEY, true);
     assertThat(guest.layout().leases()).isEmptyDirectory();
+  }
+
+  private void assertThatAnotherVersionIsRefused(String disk, Objects all) throws IOException {
+    var file = root.resolve(disk);
+    var time = Files.getLastModifiedTime(file);
+    Files.setLastModifiedTime(file, FileTime.fromMillis(0));
+    var refused =
+        catchThrowableOfType(PlatterException.class, () -> guest.node().start(KEY, all.secrets()));
+    assertThat(refused).as(disk).hasMessageContaining("has changed");
+    assertThat(refused.code()).isEqualTo(PlatterException.Code.REFUSED);
+    Files.setLastModifiedTime(file, time);
   }
 
   @Test

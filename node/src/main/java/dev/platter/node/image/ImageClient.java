@@ -4,6 +4,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.web.WebAccess;
+import dev.platter.node.web.WebVersion;
 import dev.platter.plan.StateLayout;
 import java.io.BufferedInputStream;
 import java.io.IOException;
@@ -16,6 +17,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -86,8 +88,10 @@ public final class ImageClient implements Images {
   }
 
   @Override
-  public void serveWeb(String export, WebAccess access) throws IOException {
-    call(Message.ServeWeb.of(export, access), BytesDone.NOBODY);
+  public WebVersion serveWeb(String export, WebAccess access, @Nullable WebVersion expected)
+      throws IOException {
+    var done = call(Message.ServeWeb.of(export, access, expected), BytesDone.NOBODY);
+    return Objects.requireNonNull(done.version(), "the daemon does not say what it serves");
   }
 
   /** A daemon that is not there serves nothing. */

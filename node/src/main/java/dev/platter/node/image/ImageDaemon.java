@@ -6,6 +6,7 @@ import dev.platter.block.nbd.NbdServer;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.web.WebAccess;
+import dev.platter.node.web.WebVersion;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
@@ -19,6 +20,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Owns the images of a machine: serves their bases by NBD while they are incomplete, completes them
@@ -187,8 +189,8 @@ public final class ImageDaemon implements AutoCloseable {
   }
 
   /** As a command asks for it; the daemon itself knows secrets that are files. */
-  public void serveWeb(String export, WebAccess access) {
-    web.serve(export, access);
+  public void serveWeb(String export, WebAccess access, @Nullable WebVersion expected) {
+    web.serve(export, access, expected);
   }
 
   private Message.Done answer(Message request, Images.BytesDone progress) throws IOException {
@@ -208,8 +210,8 @@ public final class ImageDaemon implements AutoCloseable {
         yield new Message.Done(List.of());
       }
       case Message.ServeWeb serve -> {
-        web.serve(serve.export(), serve.access());
-        yield new Message.Done(List.of());
+        var version = web.serve(serve.export(), serve.access(), serve.expected());
+        yield new Message.Done(List.of(), version);
       }
       case Message.ForgetWeb forget -> {
         web.forget(forget.export());

@@ -1,8 +1,10 @@
 package dev.platter.node.image;
 
 import dev.platter.node.web.WebAccess;
+import dev.platter.node.web.WebVersion;
 import java.io.IOException;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The images of this machine, as those see them who run VMs. */
 public interface Images extends AutoCloseable {
@@ -39,8 +41,12 @@ public interface Images extends AutoCloseable {
   /**
    * Lets the daemon serve a file on a web server; if it does so already, with other secrets from
    * now on.
+   *
+   * @param expected the only version to serve; null for whatever there is
+   * @return the version that is served
    */
-  void serveWeb(String export, WebAccess access) throws IOException;
+  WebVersion serveWeb(String export, WebAccess access, @Nullable WebVersion expected)
+      throws IOException;
 
   /** Nothing happens if it is not served. */
   void forgetWeb(String export) throws IOException;

@@ -6,10 +6,12 @@ import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.web.WebAccess;
+import dev.platter.node.web.WebVersion;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Images without a daemon: each call owns the store for as long as it takes, and an image that is
@@ -79,7 +81,7 @@ public final class LocalImages implements Images {
   public void keepDaemon() {}
 
   @Override
-  public void serveWeb(String export, WebAccess access) {
+  public WebVersion serveWeb(String export, WebAccess access, @Nullable WebVersion expected) {
     throw PlatterException.of(
         Code.UNSUPPORTED,
         access + " can only be read through the daemon, which is not used here",

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.web.WebAccess;
+import dev.platter.node.web.WebVersion;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -54,10 +55,15 @@ sealed interface Message {
 
   /** Carries secrets, and shows none. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  record ServeWeb(String export, String url, byte @Nullable [] ca, Map<String, byte[]> headers)
+  record ServeWeb(
+      String export,
+      String url,
+      byte @Nullable [] ca,
+      Map<String, byte[]> headers,
+      @Nullable WebVersion expected)
       implements Message {
-    static ServeWeb of(String export, WebAccess access) {
-      return new ServeWeb(export, access.url().toString(), access.ca(), access.headers());
+    static ServeWeb of(String export, WebAccess access, @Nullable WebVersion expected) {
+      return new ServeWeb(export, access.url().toString(), access.ca(), access.headers(), expected);
     }
 
     WebAccess access() {
@@ -75,7 +81,14 @@ sealed interface Message {
   /** How far it is. */
   record Bytes(String what, long done, long total) implements Message {}
 
-  record Done(List<ImageStatus> images) implements Message {}
+  /**
+   * @param version of the file that is served from now on
+   */
+  record Done(List<ImageStatus> images, @Nullable WebVersion version) implements Message {
+    Done(List<ImageStatus> images) {
+      this(images, null);
+    }
+  }
 
   record Failed(Code code, String message, String next) implements Message {
     static Failed of(Throwable e) {

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file on a web server that QEMU cannot open. We read it ourselves, and serve it in this process
@@ -32,10 +33,11 @@ public final class WebFileDisk implements OpenDisk {
    * @param parent the directory in which one for the socket is made
    */
   public static WebFileDisk open(WebAccess access, Path parent) throws IOException {
-    var file = WebDisk.open(access, PATIENCE);
     var directory = SocketDirectory.make(parent);
     var server = new NbdServer();
+    @Nullable WebDisk file = null;
     try {
+      file = WebDisk.open(access, null, PATIENCE);
       var socket = UnixDomainSocketAddress.of(directory.socket());
       server.add("", file);
       server.listen(socket);
@@ -46,9 +48,11 @@ public final class WebFileDisk implements OpenDisk {
     }
   }
 
-  private static void end(WebDisk file, NbdServer server, SocketDirectory directory)
+  private static void end(@Nullable WebDisk file, NbdServer server, SocketDirectory directory)
       throws IOException {
-    file.close();
+    if (file != null) {
+      file.close();
+    }
     server.close();
     directory.delete();
   }

@@ -11,6 +11,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A raw file on a web server as a disk that can be read.
@@ -32,7 +33,7 @@ public final class WebDisk implements BlockDevice {
   private static final long LONGEST_PAUSE = 5_000;
 
   private final Duration patience;
-  private final WebReader.Version version;
+  private final WebVersion version;
   private final Map<Long, Run> chunks = new HashMap<>();
   private final LinkedHashSet<Run> used = new LinkedHashSet<>();
   private int held;
@@ -51,20 +52,26 @@ public final class WebDisk implements BlockDevice {
     }
   }
 
-  private WebDisk(WebReader reader, WebReader.Version version, Duration patience) {
+  private WebDisk(WebReader reader, WebVersion version, Duration patience) {
     this.reader = reader;
     this.version = version;
     this.patience = patience;
   }
 
   /**
+   * @param expected the only version to go on with; null for whatever there is
    * @param patience how long a read waits for a server that is away
    */
-  public static WebDisk open(WebAccess access, Duration patience) throws IOException {
+  public static WebDisk open(WebAccess access, @Nullable WebVersion expected, Duration patience)
+      throws IOException {
     var reader = new WebReader(access);
     try {
-      return new WebDisk(reader, reader.look(), patience);
-    } catch (IOException e) {
+      var found = reader.look();
+      if (expected != null && !expected.equals(found)) {
+        throw changed();
+      }
+      return new WebDisk(reader, found, patience);
+    } catch (IOException | RuntimeException e) {
       reader.close();
       throw e;
     }
@@ -73,19 +80,38 @@ public final class WebDisk implements BlockDevice {
   /** Goes on with other secrets for the same file. */
   public void use(WebAccess access) throws IOException {
     var next = new WebReader(access);
-    var found = next.look();
-    if (!found.equals(version)) {
+    try {
+      if (!next.look().equals(version)) {
+        throw changed();
+      }
+      next = exchange(next);
+    } finally {
       next.close();
-      throw changed();
+    }
+  }
+
+  /** The reader that is of no use any more. */
+  private synchronized WebReader exchange(WebReader next) throws IOException {
+    if (closed) {
+      throw notServed();
     }
     var last = reader;
     reader = next;
-    last.close();
+    return last;
   }
 
   private static IOException changed() {
-    return new IOException(
-        "the file has changed on its server; stop the VM and start it again to use the new one");
+    return new WebRefusal(
+        "the file has changed on its server; put back the one before, or begin anew: stop and start"
+            + " the VM, or remove it if its disk keeps what it wrote on top of the file");
+  }
+
+  private static IOException notServed() {
+    return new IOException("the disk is not served any more");
+  }
+
+  public WebVersion version() {
+    return version;
   }
 
   @Override
@@ -137,7 +163,7 @@ public final class WebDisk implements BlockDevice {
   /** The run that has a chunk, which is under way afterwards, as is the next if that will help. */
   private synchronized Run run(long chunk, long wanted) throws IOException {
     if (closed) {
-      throw new IOException("the disk is not served any more");
+      throw notServed();
     }
     var run = chunks.get(chunk);
     if (run == null) {
@@ -199,7 +225,7 @@ public final class WebDisk implements BlockDevice {
       long from = run.first * CHUNK;
       int length = (int) Math.min((long) run.count * CHUNK, size() - from);
       run.bytes.complete(patiently(from, length));
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) { // Whatever it is, somebody may wait for the run.
       synchronized (this) {
         if (used.remove(run)) {
           drop(run);
@@ -266,8 +292,9 @@ public final class WebDisk implements BlockDevice {
 
   /** Whoever waits for the server gets an error. */
   @Override
-  public void close() {
+  public synchronized void close() {
     closed = true;
     reader.close();
+    used.forEach(run -> run.bytes.completeExceptionally(notServed()));
   }
 }

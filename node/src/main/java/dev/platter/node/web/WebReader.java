@@ -3,16 +3,21 @@ package dev.platter.node.web;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.io.UncheckedIOException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpResponse.BodySubscriber;
+import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
@@ -45,15 +50,9 @@ final class WebReader implements AutoCloseable {
     }
   }
 
-  /**
-   * Which file it is. A server that tells neither tag nor date of a file cannot be caught changing
-   * it, unless its size changes.
-   */
-  record Version(long size, String tag, String modified) {}
-
   /** Some bytes of a file, and of which version. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  record Part(Version version, byte[] bytes) {}
+  record Part(WebVersion version, byte[] bytes) {}
 
   WebReader(WebAccess access) throws IOException {
     this.access = access;
@@ -77,7 +76,7 @@ final class WebReader implements AutoCloseable {
         store.setCertificateEntry("ca" + store.size(), certificate);
       }
       if (store.size() == 0) {
-        throw new IOException("the CA holds no certificate");
+        throw new WebRefusal("the CA holds no certificate");
       }
       var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
       trust.init(store);
@@ -85,12 +84,12 @@ final class WebReader implements AutoCloseable {
       context.init(null, trust.getTrustManagers(), null);
       return context;
     } catch (GeneralSecurityException e) {
-      throw new IOException("the CA is no certificate in PEM", e);
+      throw new WebRefusal("the CA is no certificate in PEM", e);
     }
   }
 
   /** How the file is now; it has at least one byte. */
-  Version look() throws IOException {
+  WebVersion look() throws IOException {
     return get(0, 1).version();
   }
 
@@ -110,11 +109,11 @@ final class WebReader implements AutoCloseable {
         || Long.parseLong(range.group("to")) != from + length - 1
         || Long.parseLong(range.group("size")) < from + length
         || response.body().length != length) {
-      throw new IOException(
+      throw new WebRefusal(
           "%s was asked for %d bytes from %d on, and gave others".formatted(access, length, from));
     }
     var version =
-        new Version(
+        new WebVersion(
             Long.parseLong(range.group("size")),
             headers.firstValue("ETag").orElse(""),
             headers.firstValue("Last-Modified").orElse(""));
@@ -124,7 +123,11 @@ final class WebReader implements AutoCloseable {
   private HttpResponse<byte[]> send(HttpRequest request, int length) throws IOException {
     var sent = client.sendAsync(request, answer -> body(answer, length));
     try {
-      return sent.get(2 * TO_ANSWER.toMillis(), TimeUnit.MILLISECONDS);
+      var response = sent.get(2 * TO_ANSWER.toMillis(), TimeUnit.MILLISECONDS);
+      if (response.statusCode() != 206) {
+        throw refusal(response.statusCode());
+      }
+      return response;
     } catch (TimeoutException e) {
       throw new Away("no answer of " + access + " in time", e);
     } catch (InterruptedException e) {
@@ -138,20 +141,41 @@ final class WebReader implements AutoCloseable {
   }
 
   /** Nothing is read of an answer that is of no use, and no more than was asked for. */
-  private HttpResponse.BodySubscriber<byte[]> body(HttpResponse.ResponseInfo answer, int length) {
-    if (answer.statusCode() != 206) {
-      throw new UncheckedIOException(refusal(answer.statusCode()));
+  private static BodySubscriber<byte[]> body(HttpResponse.ResponseInfo answer, int length) {
+    return answer.statusCode() == 206
+        ? BodyHandlers.limiting(BodyHandlers.ofByteArray(), length).apply(answer)
+        : new Unread();
+  }
+
+  /**
+   * The body of an answer that is of no use. The client closes the connection that it would come
+   * on; if the handler failed instead, the client would keep it open for ever.
+   */
+  private static final class Unread implements BodySubscriber<byte[]> {
+    @Override
+    public CompletionStage<byte[]> getBody() {
+      return CompletableFuture.completedStage(new byte[0]);
     }
-    return BodyHandlers.limiting(BodyHandlers.ofByteArray(), length).apply(answer);
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.cancel();
+    }
+
+    @Override
+    public void onNext(List<ByteBuffer> item) {}
+
+    @Override
+    public void onError(Throwable throwable) {}
+
+    @Override
+    public void onComplete() {}
   }
 
   private IOException failure(Throwable why) {
-    if (why instanceof UncheckedIOException refused && refused.getCause() != null) {
-      return refused.getCause();
-    }
     var text = why.getMessage() == null ? why.getClass().getSimpleName() : why.getMessage();
     return why instanceof SSLException
-        ? new IOException("no secure connection to %s: %s".formatted(access, text), why)
+        ? new WebRefusal("no secure connection to %s: %s".formatted(access, text), why)
         : new Away("cannot read %s (%s)".formatted(access, text), why);
   }
 
@@ -159,7 +183,7 @@ final class WebReader implements AutoCloseable {
     if (status == 408 || status == 429 || status >= 500) {
       return new Away(access + " answered " + status, null);
     }
-    return new IOException(
+    return new WebRefusal(
         switch (status) {
           case 200 -> access + " does not give parts of files, which a disk needs";
           case 401, 403 -> access + " answered " + status + "; check the headers' secrets";

@@ -72,13 +72,13 @@ class WebDiskTest {
         var server = open.requiring(new FileServer.Header("Authorization", TOKEN));
         var nbd = new NbdServer()) {
       var url = server.url("disk");
-      assertThatThrownBy(() -> WebDisk.open(new WebAccess(url, null, token), SHORT))
+      assertThatThrownBy(() -> WebDisk.open(new WebAccess(url, null, token), null, SHORT))
           .hasMessageContaining("no secure connection");
       var wrong = Map.of("Authorization", "guess".getBytes(StandardCharsets.US_ASCII));
-      assertThatThrownBy(() -> WebDisk.open(new WebAccess(url, ca, wrong), SHORT))
+      assertThatThrownBy(() -> WebDisk.open(new WebAccess(url, ca, wrong), null, SHORT))
           .hasMessageContaining("answered 401")
           .hasMessageNotContaining("guess");
-      try (var disk = WebDisk.open(new WebAccess(url, ca, token), SHORT)) {
+      try (var disk = WebDisk.open(new WebAccess(url, ca, token), null, SHORT)) {
         var socket = work.resolve("nbd.sock");
         nbd.add("disk", disk);
         nbd.listen(UnixDomainSocketAddress.of(socket));
@@ -93,7 +93,7 @@ class WebDiskTest {
   @Test
   void whoReadsInOrderNeedsFewRequestsAndReadsNothingTwice() throws Exception {
     try (var server = FileServer.http(root);
-        var disk = WebDisk.open(access(server.url("disk")), SHORT)) {
+        var disk = WebDisk.open(access(server.url("disk")), null, SHORT)) {
       for (int at = 0; at < disk.size(); at += 64 << 10) {
         var length = (int) Math.min(64 << 10, disk.size() - at);
         assertThat(read(disk, at, length)).isEqualTo(expected(at, length));
@@ -106,7 +106,7 @@ class WebDiskTest {
   @Test
   void whoReadsHereAndThereGetsLittleMore() throws Exception {
     try (var server = FileServer.http(root);
-        var disk = WebDisk.open(access(server.url("disk")), SHORT)) {
+        var disk = WebDisk.open(access(server.url("disk")), null, SHORT)) {
       for (int i = 0; i < 8; i++) {
         long at = (i * 5L % 8) * (3 << 20) + 4096;
         assertThat(disk.ready(at, 4096)).isFalse();
@@ -120,7 +120,7 @@ class WebDiskTest {
   @Test
   void whoWantsWhatIsOnItsWayWaitsForThat() throws Exception {
     try (var server = FileServer.http(root);
-        var disk = WebDisk.open(access(server.url("disk")), SHORT);
+        var disk = WebDisk.open(access(server.url("disk")), null, SHORT);
         var threads = Executors.newVirtualThreadPerTaskExecutor()) {
       List<Callable<byte[]>> readers = new ArrayList<>();
       for (int i = 0; i < 32; i++) {
@@ -137,7 +137,7 @@ class WebDiskTest {
   @Test
   void aFileThatChangesIsAnErrorAndNotAMixture() throws Exception {
     try (var server = FileServer.http(root);
-        var disk = WebDisk.open(access(server.url("disk")), LONG)) {
+        var disk = WebDisk.open(access(server.url("disk")), null, LONG)) {
       read(disk, 0, 512);
       Files.setLastModifiedTime(file, FileTime.fromMillis(0));
       assertThatThrownBy(() -> read(disk, 8 << 20, 512)).hasMessageContaining("has changed");
@@ -150,7 +150,7 @@ class WebDiskTest {
   @Test
   void aReaderWaitsForAServerThatIsAway() throws Exception {
     try (var server = FileServer.http(root);
-        var disk = WebDisk.open(access(server.url("disk")), LONG);
+        var disk = WebDisk.open(access(server.url("disk")), null, LONG);
         var threads = Executors.newVirtualThreadPerTaskExecutor()) {
       server.stop();
       var late = threads.submit(() -> read(disk, 5 << 20, 4096));
@@ -197,12 +197,60 @@ class WebDiskTest {
     try {
       var url = "http://127.0.0.1:" + rude.getAddress().getPort() + "/disk";
       var token = Map.of("X", "secret-in-header".getBytes(StandardCharsets.US_ASCII));
-      assertThatThrownBy(() -> WebDisk.open(new WebAccess(url, null, token), SHORT))
+      assertThatThrownBy(() -> WebDisk.open(new WebAccess(url, null, token), null, SHORT))
           .isInstanceOf(IOException.class)
           .hasMessageContaining(why)
           .hasMessageNotContaining("secret-in-header");
     } finally {
       rude.stop(0);
+    }
+  }
+
+  @Test
+  void refusedAnswersKeepNoConnections() throws Exception {
+    var busy = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    busy.createContext(
+        "/",
+        exchange -> {
+          try (exchange) {
+            exchange.sendResponseHeaders(503, 4096);
+            exchange.getResponseBody().write(new byte[4096]);
+          }
+        });
+    busy.start();
+    var url = "http://127.0.0.1:" + busy.getAddress().getPort() + "/disk";
+    try (var reader = new WebReader(access(url))) {
+      assertThatThrownBy(() -> reader.get(0, 1)).isInstanceOf(WebReader.Away.class);
+      var before = openFiles();
+      for (int i = 0; i < 100; i++) {
+        assertThatThrownBy(() -> reader.get(0, 1)).isInstanceOf(WebReader.Away.class);
+      }
+      // A few may be about to be closed.
+      assertThat(openFiles()).isLessThan(before + 50);
+    } finally {
+      busy.stop(0);
+    }
+  }
+
+  private static long openFiles() throws IOException {
+    try (var files = Files.list(Path.of("/proc/self/fd"))) {
+      return files.count();
+    }
+  }
+
+  @Test
+  void onlyTheVersionThatIsExpectedIsOpened() throws Exception {
+    try (var server = FileServer.http(root)) {
+      var url = server.url("disk");
+      WebVersion version;
+      try (var disk = WebDisk.open(access(url), null, SHORT)) {
+        version = disk.version();
+      }
+      WebDisk.open(access(url), version, SHORT).close();
+      Files.setLastModifiedTime(file, FileTime.fromMillis(0));
+      assertThatThrownBy(() -> WebDisk.open(access(url), version, SHORT))
+          .isInstanceOf(WebRefusal.class)
+          .hasMessageContaining("has changed");
     }
   }
 
