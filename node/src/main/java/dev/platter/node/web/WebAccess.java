@@ -46,6 +46,11 @@ public final class WebAccess {
     return ca == null ? null : ca.clone();
   }
 
+  /** Whether there is something that only this server may be told, or only it can prove. */
+  boolean hasSecrets() {
+    return ca != null || !headers.isEmpty();
+  }
+
   public Map<String, byte[]> headers() {
     return new TreeMap<>(headers);
   }

@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Asks a web server for parts of one file, one request each.
  *
- * <p>Redirects are not followed: a secret is for the server that it was given for, and whoever owns
- * the file can name its own address.
+ * <p>Redirects are not followed with a secret: it is for the server that it was given for, and
+ * whoever owns the file can name its own address.
  */
 final class WebReader implements AutoCloseable {
   private static final Duration TO_CONNECT = Duration.ofSeconds(10);
@@ -59,7 +59,8 @@ final class WebReader implements AutoCloseable {
     var builder =
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
-            .followRedirects(HttpClient.Redirect.NEVER)
+            .followRedirects(
+                access.hasSecrets() ? HttpClient.Redirect.NEVER : HttpClient.Redirect.NORMAL)
             .connectTimeout(TO_CONNECT);
     var ca = access.ca();
     this.client = (ca == null ? builder : builder.sslContext(trusting(ca))).build();
