@@ -57,7 +57,10 @@ record RunningQemu(String uri, UUID uuid) {
 
   /** Lets it answer nobody any more, as when it waits for its storage for ever. */
   void freeze() {
-    Shell.run("kill", "-STOP", process().pid());
+    Shell.run(
+        "sh",
+        "-c",
+        "kill -STOP " + process().pid()); // the shell's own: not every machine has a program
   }
 
   /** By the whole command line, of which the JDK shows only the start. */

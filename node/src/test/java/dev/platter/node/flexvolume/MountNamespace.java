@@ -32,7 +32,11 @@ final class MountNamespace implements AutoCloseable {
   Shell.Result execute(Object... command) {
     List<Object> words =
         new ArrayList<>(
-            List.of("nsenter", "--mount=/proc/%d/ns/mnt".formatted(keeper.pid()), "--"));
+            List.of(
+                "nsenter",
+                "--mount=/proc/%d/ns/mnt".formatted(keeper.pid()),
+                "--root=/proc/%d/root".formatted(keeper.pid()), // not that of the namespace
+                "--"));
     words.addAll(Arrays.asList(command));
     return Shell.shell().execute(words.toArray());
   }

@@ -110,18 +110,13 @@ class RemoteDiskTest {
   void severalSecretsReachQemuAndNobodyElse() throws IOException {
     Path luks = directory.resolve("disk.luks");
     Path key = Files.writeString(directory.resolve("key"), "correct horse, battery=staple");
+    // It measures how fast it is, and now and then is interrupted just then.
     run(
-        "qemu-img",
-        "create",
-        "-q",
-        "--object",
-        "secret,id=k,file=" + key,
-        "-f",
-        "luks",
-        "-o",
-        "key-secret=k,iter-time=10",
-        luks,
-        "8M");
+        "sh",
+        "-c",
+        "for i in 1 2 3 4 5; do qemu-img create -q --object secret,id=k,file=%s -f luks -o"
+                .formatted(key)
+            + " key-secret=k,iter-time=10 %s 8M && exit 0; done; exit 1".formatted(luks));
     var secrets =
         List.of(
             new SecretValue("other", new byte[] {0, 1, (byte) 200}),
