@@ -6,21 +6,31 @@ import dev.platter.node.libvirt.Domain;
 import dev.platter.node.libvirt.Libvirt;
 import dev.platter.node.libvirt.LibvirtException;
 import dev.platter.plan.SecretXml;
+import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Domains, secrets and pools of one libvirt, connected to when first needed. */
 final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
   private final Supplier<String> uri;
   private final LibvirtPools pools = new LibvirtPools(this::libvirt);
+  private final StateLayout layout;
   private @Nullable Libvirt libvirt;
 
-  LibvirtHypervisor(Supplier<String> uri) {
+  LibvirtHypervisor(Supplier<String> uri, StateLayout layout) {
     this.uri = uri;
+    this.layout = layout;
   }
 
   private synchronized Libvirt libvirt() {
@@ -134,7 +144,32 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
 
   @Override
   public void destroy(UUID uuid) {
-    with(uuid, "end the VM", LibvirtHypervisor::destroy, false);
+    var call =
+        CompletableFuture.supplyAsync(
+            () -> with(uuid, "end the VM", LibvirtHypervisor::destroy, false),
+            Thread.ofPlatform().daemon()::start);
+    if (!ends(call)) {
+      // It may wait behind a call that QEMU never answers; without QEMU both come back.
+      QemuProcess.kill(uuid, layout.consoleSocket(uuid));
+      if (!ends(call)) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE,
+            "libvirt does not end the VM " + uuid,
+            "Its QEMU is gone. Try again, or end libvirt.");
+      }
+    }
+  }
+
+  private static boolean ends(CompletableFuture<Boolean> call) {
+    try {
+      call.copy().orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join();
+      return true;
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof TimeoutException) {
+        return false;
+      }
+      throw e.getCause() instanceof RuntimeException cause ? cause : e;
+    }
   }
 
   private static boolean destroy(Domain domain) {

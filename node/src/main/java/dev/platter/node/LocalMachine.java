@@ -51,7 +51,8 @@ final class LocalMachine implements Machine {
 
   @Override
   public synchronized Hypervisor hypervisor(String libvirt) {
-    return hypervisors.computeIfAbsent(libvirt, _ -> new LibvirtHypervisor(() -> uri(libvirt)));
+    return hypervisors.computeIfAbsent(
+        libvirt, _ -> new LibvirtHypervisor(() -> uri(libvirt), layout));
   }
 
   /** Where libvirt is; Platter's own is started if need be. */

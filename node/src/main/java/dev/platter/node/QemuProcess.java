@@ -4,6 +4,7 @@ import dev.platter.image.raw.PinnedFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -56,6 +57,22 @@ final class QemuProcess {
               "Find out who changes it; a disk belongs to its VM alone.");
         }
       }
+    }
+  }
+
+  /**
+   * Kills the QEMU of a VM.
+   *
+   * @param console of the VM, which no other QEMU has, be it one of the same UUID
+   */
+  static void kill(UUID vm, Path console) {
+    try {
+      for (var process : of(vm, List.of(console.toString()))) {
+        ProcessHandle.of(Long.parseLong(String.valueOf(process.getFileName())))
+            .ifPresent(ProcessHandle::destroyForcibly);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
