@@ -2,6 +2,7 @@ package dev.platter.bench;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.DoubleStream;
 
 /**
  * Pairs of bars, ours and the rival's, on a logarithmic scale, since ratios are what the eye should
@@ -15,8 +16,8 @@ final class Chart {
   private Chart() {}
 
   static String of(List<Row> rows) {
-    var least = rows.stream().mapToDouble(row -> Math.min(row.ours(), row.rival())).min().orElse(1);
-    var most = rows.stream().mapToDouble(row -> Math.max(row.ours(), row.rival())).max().orElse(10);
+    var least = values(rows).min().orElse(1);
+    var most = values(rows).max().orElse(10);
     var from = Math.floor(Math.log10(least));
     var to = Math.ceil(Math.log10(most));
     var units = rows.stream().map(Row::unit).distinct().toList();
@@ -37,15 +38,23 @@ final class Chart {
       var row = rows.get(i);
       var y = 14 + i * ROW;
       bar(svg, y, row.ours(), from, to, "#2a7f62", "platter", row.unit());
-      bar(svg, y + 17, row.rival(), from, to, "#b0b7c3", row.rivalName(), row.unit());
       svg.append(
           "<text x='%d' y='%d' text-anchor='end'>%s</text>\n"
               .formatted(LEFT - 10, y + 12, escape(row.row())));
-      svg.append(
-          "<text x='%d' y='%d' text-anchor='end' fill='#666'>%s</text>\n"
-              .formatted(LEFT - 10, y + 29, String.format(Locale.ROOT, "%.1fx", row.ratio())));
+      if (!Double.isNaN(row.rival())) {
+        bar(svg, y + 17, row.rival(), from, to, "#b0b7c3", row.rivalName(), row.unit());
+        svg.append(
+            "<text x='%d' y='%d' text-anchor='end' fill='#666'>%s</text>\n"
+                .formatted(LEFT - 10, y + 29, String.format(Locale.ROOT, "%.1fx", row.ratio())));
+      }
     }
     return svg.append("</svg>\n").toString();
+  }
+
+  private static DoubleStream values(List<Row> rows) {
+    return rows.stream()
+        .flatMapToDouble(row -> DoubleStream.of(row.ours(), row.rival()))
+        .filter(value -> !Double.isNaN(value));
   }
 
   private static void bar(

@@ -16,11 +16,15 @@ public final class Main {
       List.of(
           new RootfsBenchmark(),
           new NbdBenchmark(),
+          new IscsiBenchmark(),
           new ConvertBenchmark(),
           new LazyBenchmark(),
           new ForeignBenchmark(),
           new ShareBenchmark(),
-          new CopyBenchmark());
+          new CopyBenchmark(),
+          new ApplyBenchmark(),
+          new IdentitiesBenchmark(),
+          new MoveBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

@@ -41,14 +41,12 @@ final class Report {
     for (var row : rows) {
       out.printf(
           Locale.ROOT,
-          "%-" + width + "s  %7.2f %s  %7.2f %s  %-" + rivals + "s  %7.2fx  %9s  %9s%n",
+          "%-" + width + "s  %10s  %10s  %-" + rivals + "s  %8s  %9s  %9s%n",
           row.row(),
-          row.ours(),
-          row.unit(),
-          row.rival(),
-          row.unit(),
+          value(row.ours(), " " + row.unit()),
+          value(row.rival(), " " + row.unit()),
           row.rivalName(),
-          row.ratio(),
+          value(row.ratio(), "x"),
           cpu(row.oursCpu()),
           cpu(row.rivalCpu()));
     }
@@ -57,7 +55,11 @@ final class Report {
   }
 
   private static String cpu(double millis) {
-    return Double.isNaN(millis) ? "–" : String.format(Locale.ROOT, "%.2f ms", millis);
+    return value(millis, " ms");
+  }
+
+  private static String value(double value, String unit) {
+    return Double.isNaN(value) ? "–" : String.format(Locale.ROOT, "%.2f%s", value, unit);
   }
 
   /** Writes NAME.md, NAME.json and NAME.svg. */
@@ -72,14 +74,12 @@ final class Report {
       page.append(
           String.format(
               Locale.ROOT,
-              "| %s | %.2f %s | %.2f %s | %s | %.2fx | %s | %s |%n",
+              "| %s | %s | %s | %s | %s | %s | %s |%n",
               row.row(),
-              row.ours(),
-              row.unit(),
-              row.rival(),
-              row.unit(),
+              value(row.ours(), " " + row.unit()),
+              value(row.rival(), " " + row.unit()),
               row.rivalName(),
-              row.ratio(),
+              value(row.ratio(), "x"),
               cpu(row.oursCpu()),
               cpu(row.rivalCpu())));
     }

@@ -15,7 +15,7 @@ final class CompletionCommand implements Runnable {
 
   @Override
   public void run() {
-    String script = AutoComplete.bash("platter", spec.root().commandLine());
+    String script = AutoComplete.bash(spec.root().name(), spec.root().commandLine());
     spec.commandLine().getOut().print(script);
     spec.commandLine().getOut().flush();
   }

@@ -57,6 +57,12 @@ final class DaemonCommand implements Callable<Integer> {
           "Keep images below this size by removing unused ones, the longest unused first (default: none).")
   @Nullable String limit;
 
+  @Option(
+      names = "--cluster",
+      description =
+          "Be the node $NODE_NAME of a Kubernetes cluster: run the VMs of its launcher pods.")
+  boolean cluster;
+
   @Spec @Nullable CommandSpec spec;
 
   @Override
@@ -70,7 +76,11 @@ final class DaemonCommand implements Callable<Integer> {
             bytes(rate),
             bytes(limit));
     var err = err();
-    new NodeDaemon(node.config(), err::println).run(options);
+    if (cluster) {
+      ClusterDaemon.run(node.config(), options, err::println);
+    } else {
+      new NodeDaemon(node.config(), err::println).run(options);
+    }
     return 0;
   }
 

@@ -25,7 +25,7 @@ import picocli.CommandLine.Command;
       "1:a bug, or an unexpected failure of the machine",
       "2:the command line was not understood",
       "3:what a file says is not valid",
-      "4:no such VM, image or file",
+      "4:no such VM, identity, image or file",
       "5:in use, exists already, or cancelled",
       "6:this machine or a server lacks something that is needed",
       "7:an image was refused",
@@ -43,6 +43,7 @@ import picocli.CommandLine.Command;
       ConsoleCommand.class,
       InspectCommand.class,
       DiskCommand.class,
+      IdentityCommand.class,
       ImagesCommand.class,
       PoolsCommand.class,
       PullCommand.class,
@@ -50,6 +51,9 @@ import picocli.CommandLine.Command;
       TraceCommand.class,
       GcCommand.class,
       DaemonCommand.class,
+      InstallCommand.class,
+      UninstallCommand.class,
+      ControllerCommand.class,
       DoctorCommand.class,
       CompletionCommand.class,
       VersionCommand.class
@@ -65,7 +69,11 @@ public final class Main {
 
   /** Runs one command line and returns its exit status. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
-    return new CommandLine(new Main())
+    return run(new Main(), out, err, args);
+  }
+
+  static int run(Object program, PrintWriter out, PrintWriter err, String... args) {
+    return new CommandLine(program)
         .setOut(out)
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)

@@ -2,6 +2,7 @@ package dev.platter.cli;
 
 import dev.platter.dialect.Manifests;
 import dev.platter.dialect.Objects;
+import dev.platter.model.Identities;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
@@ -19,10 +20,14 @@ final class Manifest {
 
   private Manifest() {}
 
-  /** A file of VMs with what it and others hold beside them. */
-  static Objects read(String file, List<String> others) throws IOException {
+  /**
+   * A file of VMs with what it and others hold beside them.
+   *
+   * @param known what is on this machine, for pods that refer to it
+   */
+  static Objects read(String file, List<String> others, Identities known) throws IOException {
     var beside = objects(others);
-    var objects = read(file, beside);
+    var objects = read(file, beside.with(Objects.of(known)));
     if (objects.vms().isEmpty()) {
       throw PlatterException.of(
           Code.INVALID, "there is no VM in " + file, "Describe one in it; see examples/.");

@@ -1,5 +1,6 @@
 package dev.platter.cli;
 
+import dev.platter.model.IdentityKey;
 import dev.platter.node.LocalNode;
 import dev.platter.node.Node;
 import dev.platter.node.NodeConfig;
@@ -82,6 +83,11 @@ final class NodeOptions {
   /** The VM of this name in the namespace asked for. */
   VmKey vm(@Nullable String name) {
     return new VmKey(namespace, String.valueOf(name));
+  }
+
+  /** The identity of this name in the namespace asked for. */
+  IdentityKey identity(@Nullable String name) {
+    return new IdentityKey(namespace, String.valueOf(name));
   }
 
   NodeConfig config() {

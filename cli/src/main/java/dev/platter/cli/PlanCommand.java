@@ -26,7 +26,7 @@ final class PlanCommand extends NodeCommand {
       names = {"-f", "--objects"},
       paramLabel = "FILE",
       description =
-          "YAML file of objects that the VMs refer to: Secrets, claims, volumes; may be repeated.")
+          "YAML file of objects that the VMs refer to: Secrets, claims, volumes, identity sets; may be repeated.")
   List<String> objects = new ArrayList<>();
 
   @Mixin OutputOption output = new OutputOption();
@@ -38,7 +38,7 @@ final class PlanCommand extends NodeCommand {
 
   @Override
   void run(Node node) throws IOException {
-    var given = Manifest.read(String.valueOf(file), objects);
+    var given = Manifest.read(String.valueOf(file), objects, node.identities().known());
     for (var vm : given.vms()) {
       var planned = node.plan(vm, given);
       var seed = planned.seed();

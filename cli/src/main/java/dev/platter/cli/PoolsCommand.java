@@ -28,6 +28,7 @@ final class PoolsCommand extends NodeCommand {
     var all = output.format != Output.TABLE;
     if (all) {
       columns.add("vms");
+      columns.add("identities");
     }
     var listing = new Listing(columns.toArray(String[]::new));
     for (var status : opened.pools()) {
@@ -44,6 +45,7 @@ final class PoolsCommand extends NodeCommand {
                   status.disks()));
       if (all) {
         row.add(status.vms());
+        row.add(status.identities());
       }
       listing.row(row.toArray());
     }

@@ -160,14 +160,14 @@ final class PushCommand implements Callable<Integer> {
         if (!mountFrom.isEmpty()) {
           throw new IllegalArgumentException("--mount-from is for registries");
         }
-        yield new PushTarget.Layout(layout.directory(), layout.tag());
+        if (layout.tagOrDigest().startsWith(ImageName.SHA256)) {
+          throw namesDigest("oci:DIRECTORY:TAG");
+        }
+        yield new PushTarget.Layout(layout.directory(), layout.tagOrDigest());
       }
       case ImageName.InRegistry image -> {
         if (image.reference().digest() != null) {
-          throw PlatterException.of(
-              Code.INVALID,
-              "'" + reference + "' names a digest, which is what a push finds out",
-              "Write [HOST/]NAME[:TAG].");
+          throw namesDigest("[HOST/]NAME[:TAG]");
         }
         var push =
             Registries.fromEnvironment(environment)
@@ -176,6 +176,13 @@ final class PushCommand implements Callable<Integer> {
         yield new PushTarget.Registry(push, image.reference(), work(environment), progress);
       }
     };
+  }
+
+  private PlatterException namesDigest(String instead) {
+    return PlatterException.of(
+        Code.INVALID,
+        "'" + reference + "' names a digest, which is what a push finds out",
+        "Write " + instead + ".");
   }
 
   private static Path cache(Map<String, String> environment) {

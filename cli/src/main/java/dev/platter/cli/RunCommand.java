@@ -29,7 +29,7 @@ final class RunCommand extends NodeCommand {
       names = {"-f", "--objects"},
       paramLabel = "FILE",
       description =
-          "YAML file of objects that the VMs refer to: Secrets, claims, volumes; may be repeated.")
+          "YAML file of objects that the VMs refer to: Secrets, claims, volumes, identity sets; may be repeated.")
   List<String> objects = new ArrayList<>();
 
   @Option(
@@ -40,7 +40,7 @@ final class RunCommand extends NodeCommand {
   @Override
   void run(Node node) throws Exception {
     var started = System.nanoTime();
-    var given = Manifest.read(String.valueOf(file), objects);
+    var given = Manifest.read(String.valueOf(file), objects, node.identities().known());
     var vms = given.vms();
     if (vms.size() > 1 && !publish.isEmpty()) {
       throw PlatterException.of(
@@ -48,7 +48,11 @@ final class RunCommand extends NodeCommand {
           "the file has " + vms.size() + " VMs, and they cannot all have the same port",
           "Say in the file, under spec.network.publish, which VM publishes what.");
     }
+    for (var identity : given.identities().identities().values()) {
+      node.identities().ensure(identity);
+    }
     for (var vm : vms) {
+      node.identities().ensure(vm);
       var ports = new ArrayList<>(vm.publish());
       publish.forEach(text -> ports.add(PortForward.parse(text)));
       var status = node.run(vm.withPublish(ports), given);

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.image.oci.OciLayoutWriter;
+import dev.platter.image.oci.Platform;
 import dev.platter.lab.IscsiTarget;
 import dev.platter.lab.Shell;
 import java.io.IOException;
@@ -59,6 +61,8 @@ class CommandsTest {
     new dev.platter.node.libvirt.PrivateLibvirt(
             work.resolve("s/libvirt"), work.resolve("s/run/libvirt"))
         .stop();
+    // The daemon of images would stay for as long as a user might want another.
+    Shell.shell().execute("pkill", "-f", work.resolve("s").toString());
   }
 
   @Test
@@ -106,6 +110,50 @@ class CommandsTest {
     assertThat(platter("disk", "detach", "disks", "root").status()).isEqualTo(5);
     assertThat(platter("disk").status()).isEqualTo(2);
     assertThat(platter("rm", "-f", "disks").status()).isZero();
+  }
+
+  @Test
+  void anIdentityOutlivesItsPodAndIsRemovedByItsOwnCommand() throws IOException {
+    var disk = work.resolve("identity.qcow2");
+    Shell.run("qemu-img", "create", "-q", "-f", "qcow2", disk, "4M");
+    var directory = work.resolve("identity-layout");
+    new OciLayoutWriter(directory).add("t", Platform.LINUX_AMD64, "identity.qcow2", disk);
+    var layout = "oci:" + directory;
+    var digest = Shell.run("skopeo", "inspect", "--format", "{{.Digest}}", layout + ":t").strip();
+    var file = work.resolve("identity.yaml");
+    Files.writeString(
+        file,
+        """
+        apiVersion: virtlet.k8s/v1
+        kind: VirtletVMIdentitySet
+        metadata: {name: pets}
+        spec: {image: "%1$s@%2$s", size: 8Mi}
+        ---
+        kind: Pod
+        metadata:
+          name: pet
+          annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: pets}
+        spec: {containers: [{image: "%1$s@%2$s", resources: {limits: {memory: 32Mi}}}]}
+        """
+            .formatted(layout, digest));
+    assertThat(platter("plan", file.toString()).out())
+        .contains("take write-exclusive lease on identity:default/pet")
+        .contains("use the disk of the identity default/pet");
+    assertThat(platter("identity", "ls", "-o", "json").json()).isEmpty();
+    assertThat(platter("run", file.toString()).status()).isZero();
+    var listed = platter("identity", "ls", "-o", "json").json().get(0);
+    assertThat(listed.get("usedBy").get(0).asText()).isEqualTo("default/pet");
+    assertThat(listed.get("size").asLong()).isEqualTo(8 << 20);
+    assertThat(platter("identity", "rm", "pet").status()).isEqualTo(5);
+    assertThat(platter("rm", "-f", "pet").status()).isZero();
+    var described = platter("identity", "describe", "pet", "-o", "json").json();
+    assertThat(described.get("usedBy")).isEmpty();
+    assertThat(described.get("identitySet").asText()).isEqualTo("pets");
+    assertThat(Path.of(described.get("file").asText())).exists();
+    assertThat(platter("identity", "rm", "pet").out()).isEqualTo("pet is removed\n");
+    assertThat(Path.of(described.get("file").asText())).doesNotExist();
+    assertThat(platter("identity", "describe", "pet").status()).isEqualTo(4);
+    assertThat(platter("identity", "rm", "pet").status()).isEqualTo(4);
   }
 
   @Test

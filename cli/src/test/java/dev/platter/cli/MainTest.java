@@ -43,6 +43,20 @@ class MainTest {
   }
 
   @Test
+  void installPrintsWhatKubectlAppliesAndNothingIfAnOptionIsWrong() {
+    assertThat(run("install", "-n", "vms", "--pool", "fast=/storage/ssd:10Gi")).isZero();
+    assertThat(out.toString())
+        .startsWith("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: \"vms\"\n")
+        .contains("\"kubevirt.io/storage.usage-type.fast\": \"/storage/ssd\"");
+    out.getBuffer().setLength(0);
+    assertThat(run("install", "-n", "No Namespace")).isEqualTo(3);
+    assertThat(run("install", "--pool", "fast")).isEqualTo(3);
+    assertThat(out.toString()).isEmpty();
+    assertThat(err.toString())
+        .contains("'No Namespace' is not a namespace", "'fast' is not a pool");
+  }
+
+  @Test
   void theListOfRawDevicesIsAnOptionOrAVariableAndTheOptionCounts(@TempDir Path dir)
       throws Exception {
     assertThat(run("ps", "--state", "" + dir.resolve("s"), "--raw-devices", "vd*,/dev/sdb"))
@@ -65,6 +79,23 @@ class MainTest {
         "source '%s'; COMP_WORDS=(platter ver); COMP_CWORD=1; _complete_platter; echo ${COMPREPLY[*]}"
             .formatted(script);
     assertThat(bash(ask)).isEqualTo("version\n");
+  }
+
+  @Test
+  void thePluginOfKubectlHasItsOwnHelpAndCompletion(@TempDir Path dir) throws Exception {
+    assertThat(KubectlMain.run(new PrintWriter(out), new PrintWriter(err), "identity", "--help"))
+        .isZero();
+    assertThat(out.toString()).contains("kubectl-platter identity", "ls", "describe", "move", "rm");
+    out.getBuffer().setLength(0);
+    assertThat(KubectlMain.run(new PrintWriter(out), new PrintWriter(err), "completion")).isZero();
+    Path script = Files.writeString(dir.resolve("kubectl-platter.bash"), out.toString());
+    String ask =
+        "source '%s'; COMP_WORDS=(kubectl-platter identity mo); COMP_CWORD=2; _complete_kubectl-platter; echo ${COMPREPLY[*]}"
+            .formatted(script);
+    assertThat(bash(ask)).isEqualTo("move\n");
+    assertThat(KubectlMain.run(new PrintWriter(out), new PrintWriter(err), "identity", "move", "a"))
+        .as("a move needs to know where")
+        .isEqualTo(2);
   }
 
   private static String bash(String script) throws IOException, InterruptedException {

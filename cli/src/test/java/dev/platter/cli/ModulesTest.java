@@ -29,6 +29,8 @@ class ModulesTest {
           .definedBy("dev.platter.block..")
           .layer("node")
           .definedBy("dev.platter.node..")
+          .layer("cluster")
+          .definedBy("dev.platter.cluster..")
           .layer("cli")
           .definedBy("dev.platter.cli..")
           .whereLayer("model")
@@ -45,6 +47,8 @@ class ModulesTest {
           .mayOnlyAccessLayers("image", "registry")
           .whereLayer("node")
           .mayOnlyAccessLayers("model", "dialect", "plan", "image", "registry", "block")
+          .whereLayer("cluster")
+          .mayOnlyAccessLayers("model", "dialect", "plan", "image", "registry", "block", "node")
           .whereLayer("cli")
           .mayNotBeAccessedByAnyLayer();
 

@@ -18,7 +18,8 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
  */
 public final class Manifests {
   private static final String KINDS =
-      "Pod, VM, VirtualMachine, PersistentVolumeClaim, PersistentVolume, Secret and ConfigMap";
+      "Pod, VM, VirtualMachine, VirtletVMIdentitySet, VirtletVMIdentity, PersistentVolumeClaim,"
+          + " PersistentVolume, Secret and ConfigMap";
 
   private Manifests() {}
 
@@ -180,6 +181,14 @@ public final class Manifests {
       case "ConfigMap" -> {
         version(fields, "v1");
         yield DataObjects.config(fields);
+      }
+      case "VirtletVMIdentitySet" -> {
+        version(fields, IdentityObjects.VERSION);
+        yield IdentityObjects.set(fields);
+      }
+      case "VirtletVMIdentity" -> {
+        version(fields, IdentityObjects.VERSION);
+        yield IdentityObjects.identity(fields);
       }
       case "List" -> {
         version(fields, "v1");

@@ -5,13 +5,13 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.CloudInit;
 import dev.platter.model.CpuModel;
 import dev.platter.model.GuestFile;
+import dev.platter.model.Identity;
 import dev.platter.model.PlainMaps;
 import dev.platter.model.PlatterException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 final class PodAnnotations {
   static final String RUNTIME = "kubernetes.io/target-runtime";
   static final String OUR_RUNTIME = "virtlet.cloud";
+  static final String ROOT_SIZE = "VirtletRootVolumeSize";
+  static final String SYSTEM_UUID = "VirtletSystemUUID";
 
   private static final String PREFIX = "Virtlet";
   private static final String USER_DATA = "VirtletCloudInitUserData";
@@ -39,9 +41,6 @@ final class PodAnnotations {
     "VirtletForceDHCPNetworkConfig", "VirtletChown9pfsMounts"
   };
 
-  private static final Set<String> IDENTITIES =
-      Set.of("VirtletVMIdentitySet", "VirtletVMIdentityName");
-
   private final Fields annotations;
   private final String namespace;
   private final Objects given;
@@ -56,10 +55,7 @@ final class PodAnnotations {
   void done() {
     annotations.ignore(WITHOUT_EFFECT);
     for (var name : annotations.names()) {
-      if (IDENTITIES.contains(name)) {
-        annotations.problem(name, "identities are kept by a cluster, and there is none here");
-        annotations.ignore(name);
-      } else if (!name.startsWith(PREFIX)) {
+      if (!name.startsWith(PREFIX)) {
         annotations.ignore(name);
       }
     }
@@ -103,18 +99,29 @@ final class PodAnnotations {
   }
 
   @Nullable ByteSize rootSize() {
-    return annotations.size("VirtletRootVolumeSize");
+    return annotations.size(ROOT_SIZE);
   }
 
   @Nullable UUID systemUuid() {
     return annotations.<UUID>parsed(
-        "VirtletSystemUUID",
+        SYSTEM_UUID,
         text -> {
           if (!text.matches("\\p{XDigit}{8}(-\\p{XDigit}{4}){3}-\\p{XDigit}{12}")) {
             throw new IllegalArgumentException("'" + Fields.brief(text) + "' is not a UUID");
           }
           return UUID.fromString(text);
         });
+  }
+
+  /** Whose disk the root is; null if it is the pod's own. */
+  @Nullable Identity identity(
+      String pod, String image, Fields container, @Nullable UUID systemUuid) {
+    var reader = new PodIdentity(annotations, namespace, given);
+    var identity = reader.of(pod, image, container);
+    if (identity != null) {
+      reader.refuse(identity.spec(), pod, systemUuid);
+    }
+    return identity;
   }
 
   @Nullable CpuModel cpu() {

@@ -14,6 +14,8 @@ import dev.platter.model.Credentials;
 import dev.platter.model.DeviceSource;
 import dev.platter.model.Disk;
 import dev.platter.model.Driver;
+import dev.platter.model.Identity;
+import dev.platter.model.IdentitySource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.Pool;
 import dev.platter.model.RbdSource;
@@ -77,6 +79,11 @@ final class PodDisks {
         new Copy(CopyMode.COPY_ON_WRITE, Pool.VOLUMES),
         size,
         true);
+  }
+
+  /** The disk of an identity is the root as it is. */
+  void root(Identity identity) {
+    inPlace(ROOT, new IdentitySource(identity), false);
   }
 
   void volume(String name, PodVolume volume, String namespace) {

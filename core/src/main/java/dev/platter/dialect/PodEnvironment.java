@@ -36,11 +36,8 @@ final class PodEnvironment {
       container.problem("envFrom", "is not supported; name the variables in env");
     }
     var values = new LinkedHashMap<String, String>();
-    for (var node : container.items("env")) {
-      var variable = Fields.of(node, container.path("env"), container.problems());
-      if (variable != null) {
-        read(variable, values);
-      }
+    for (var variable : container.mappings("env")) {
+      read(variable, values);
     }
     if (values.isEmpty()) {
       return Optional.empty();

@@ -56,12 +56,15 @@ final class PodFiles {
     return out;
   }
 
+  /** What a kubelet has put into the volume. */
+  static SortedMap<String, Entry> mounted(SortedMap<String, GuestFile> files) {
+    var out = new TreeMap<String, Entry>();
+    files.forEach((path, file) -> out.put(path, new Entry(file.mode(), file.content())));
+    return out;
+  }
+
   private void projected(Fields volume, int mode, Map<String, Entry> out) {
-    for (var item : volume.items("sources")) {
-      var source = Fields.of(item, volume.path("sources"), volume.problems());
-      if (source == null) {
-        continue;
-      }
+    for (var source : volume.mappings("sources")) {
       for (var type : source.names()) {
         var fields = source.requiredFields(type);
         if (fields != null) {
@@ -126,11 +129,7 @@ final class PodFiles {
       return null;
     }
     var out = new LinkedHashMap<String, Item>();
-    for (var node : source.items("items")) {
-      var item = Fields.of(node, source.path("items"), source.problems());
-      if (item == null) {
-        continue;
-      }
+    for (var item : source.mappings("items")) {
       var key = item.requiredText("key", "my-key");
       var path = path(item);
       if (key != null && path != null) {
@@ -156,11 +155,7 @@ final class PodFiles {
   }
 
   private void downward(Fields source, int mode, Map<String, Entry> out) {
-    for (var node : source.items("items")) {
-      var item = Fields.of(node, source.path("items"), source.problems());
-      if (item == null) {
-        continue;
-      }
+    for (var item : source.mappings("items")) {
       var path = path(item);
       var itemMode = mode(item, "mode", mode);
       var value = fact(item);

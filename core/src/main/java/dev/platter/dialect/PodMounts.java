@@ -68,18 +68,8 @@ final class PodMounts {
   }
 
   void read() {
-    for (var node : container.items("volumeDevices")) {
-      var device = Fields.of(node, container.path("volumeDevices"), container.problems());
-      if (device != null) {
-        device(device);
-      }
-    }
-    for (var node : container.items("volumeMounts")) {
-      var mount = Fields.of(node, container.path("volumeMounts"), container.problems());
-      if (mount != null) {
-        mount(mount);
-      }
-    }
+    container.mappings("volumeDevices").forEach(this::device);
+    container.mappings("volumeMounts").forEach(this::mount);
   }
 
   /** Reports mounts and files that the guest would not be told of. */
@@ -174,6 +164,9 @@ final class PodMounts {
   private void files(Fields mount, FileVolume volume, String path, @Nullable String subPath) {
     if (subPath == null || subPath.isEmpty()) {
       tokenMounted |= path.equals(ACCOUNT);
+      if (path.equals(ACCOUNT) && !possible) {
+        return; // A cluster adds this one to every pod; nobody asked for it.
+      }
       volume.files().forEach((file, entry) -> file(GuestPaths.join(path, file), entry));
       return;
     }

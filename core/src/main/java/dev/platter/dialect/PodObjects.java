@@ -2,6 +2,7 @@ package dev.platter.dialect;
 
 import dev.platter.model.ByteSize;
 import dev.platter.model.GuestFile;
+import dev.platter.model.Identity;
 import dev.platter.model.Inside;
 import dev.platter.model.Rules;
 import dev.platter.model.SecretData;
@@ -103,7 +104,13 @@ final class PodObjects {
     var image = image(container);
     var disks = new PodDisks(annotations.bus(), spec);
     var rootSize = annotations.rootSize();
-    disks.root(image, rootSize);
+    var systemUuid = annotations.systemUuid();
+    var identity = annotations.identity(name, image, container, systemUuid);
+    if (identity == null) {
+      disks.root(image, rootSize);
+    } else {
+      disks.root(identity);
+    }
     for (var volume : PodDisks.order(mounts.devices(), volumes)) {
       var found = volumes.get(volume);
       if (found != null) {
@@ -114,12 +121,11 @@ final class PodObjects {
       Rules.ofDisk(disk)
           .forEach(violation -> spec.problem("volumes", disk.name() + ": " + violation.message()));
     }
-    var uuid = annotations.systemUuid();
     var vm =
         new Vm(
             namespace,
             name,
-            uuid == null ? uuid(namespace, name, metadata) : uuid,
+            uuid(name, metadata, systemUuid, identity, namespace),
             cpus(annotations, resources),
             memory(container, resources),
             disks.list(),
@@ -146,12 +152,25 @@ final class PodObjects {
   }
 
   /** A pod that a cluster knows has an identifier of its own, which no other pod ever has. */
-  private static UUID uuid(String namespace, String name, Fields metadata) {
+  private static UUID uuid(
+      String name,
+      Fields metadata,
+      @Nullable UUID systemUuid,
+      @Nullable Identity identity,
+      String namespace) {
+    var given = identity == null ? null : identity.spec().uuidOf(name);
+    if (given != null) {
+      return given;
+    }
+    if (systemUuid != null) {
+      return systemUuid;
+    }
     var uid = metadata.text("uid");
     return Uuids.version5(PODS, uid == null || uid.isEmpty() ? namespace + "/" + name : uid);
   }
 
-  private static String image(Fields container) {
+  /** The name of an image, without what only says that it is a VM's; empty if it is none. */
+  static String image(Fields container) {
     var image = container.requiredText("image", IMAGE_PREFIX + "my-image");
     if (image == null) {
       return "";

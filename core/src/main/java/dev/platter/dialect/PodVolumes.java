@@ -55,10 +55,9 @@ final class PodVolumes {
   /** By name, in the order in which they were written. */
   Map<String, PodVolume> read(Fields spec) {
     var out = new LinkedHashMap<String, PodVolume>();
-    for (var node : spec.items("volumes")) {
-      var fields = Fields.of(node, spec.path("volumes"), spec.problems());
-      var name = fields == null ? null : fields.requiredText("name", "data");
-      if (fields == null || name == null) {
+    for (var fields : spec.mappings("volumes")) {
+      var name = fields.requiredText("name", "data");
+      if (name == null) {
         continue;
       }
       if (!name.matches("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")) {
@@ -95,8 +94,10 @@ final class PodVolumes {
       return null;
     }
     if (PodFiles.isFiles(type)) {
+      var mounted = given.mounted().get(namespace + "/" + pod + "/" + name);
       var optional = volume.flag("optional");
-      return new FileVolume(files.read(type, volume), optional);
+      return new FileVolume(
+          mounted == null ? files.read(type, volume) : PodFiles.mounted(mounted), optional);
     }
     return switch (type) {
       case FLEX -> flex(volume, name);

@@ -139,7 +139,7 @@ final class VmObjects {
     return uuid;
   }
 
-  private static UUID uuid(String text) {
+  static UUID uuid(String text) {
     if (!text.matches("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")) {
       throw new IllegalArgumentException("'" + text + "' is not a UUID");
     }

@@ -112,7 +112,8 @@ public final class Rules {
           DeviceSource _,
           DiskImgSource _,
           ClaimSource _,
-          ContainerSource _ -> {}
+          ContainerSource _,
+          IdentitySource _ -> {}
     }
   }
 

@@ -14,7 +14,8 @@ public sealed interface Source
         DeviceSource,
         DiskImgSource,
         ClaimSource,
-        ContainerSource {
+        ContainerSource,
+        IdentitySource {
   /** The word that users know this kind of source by. */
   String kind();
 }

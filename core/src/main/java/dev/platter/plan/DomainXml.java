@@ -29,6 +29,10 @@ final class DomainXml {
   }
 
   static String domainName(Vm vm) {
+    return domainName(new VmKey(vm.namespace(), vm.name()));
+  }
+
+  static String domainName(VmKey vm) {
     return vm.namespace() + "." + vm.name();
   }
 
@@ -126,6 +130,28 @@ final class DomainXml {
    * out of their way.
    */
   private void network() {
+    xml.open(
+        "qemu:commandline",
+        () -> {
+          for (var argument :
+              List.of(
+                  "-netdev",
+                  facts.isolated() ? socket() : userMode(),
+                  "-device",
+                  "virtio-net-pci,netdev=net0,bus=pcie.0,addr=0x10,romfile=,mac="
+                      + mac(vm.uuid()))) {
+            xml.empty("qemu:arg", "value", argument);
+          }
+        });
+  }
+
+  /** QEMU listens: it does not connect again to a server that has died. */
+  private String socket() {
+    var path = facts.layout().networkSocket(vm.uuid()).toString().replace(",", ",,");
+    return "stream,id=net0,server=on,addr.type=unix,addr.path=" + path;
+  }
+
+  private String userMode() {
     var forwards = new StringBuilder("user,id=net0");
     for (PortForward port : vm.publish()) {
       forwards.append(
@@ -136,19 +162,7 @@ final class DomainXml {
               port.port(),
               port.guestPort()));
     }
-    xml.open(
-        "qemu:commandline",
-        () -> {
-          for (var argument :
-              List.of(
-                  "-netdev",
-                  forwards.toString(),
-                  "-device",
-                  "virtio-net-pci,netdev=net0,bus=pcie.0,addr=0x10,romfile=,mac="
-                      + mac(vm.uuid()))) {
-            xml.empty("qemu:arg", "value", argument);
-          }
-        });
+    return forwards.toString();
   }
 
   private static String mac(UUID uuid) {

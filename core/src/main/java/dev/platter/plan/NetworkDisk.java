@@ -46,11 +46,22 @@ public record NetworkDisk(
 
   /**
    * @param ca where the certificates are that the server's must be signed by
+   * @param elsewhere true if the server must be another machine, since whoever named it does not
+   *     own this one, and QEMU would not look. Plans of earlier versions do not say it
    */
   @JsonInclude(JsonInclude.Include.NON_NULL)
-  public record Web(@Nullable SecretRef ca, List<HttpSource.Header> headers) {
+  public record Web(
+      @Nullable SecretRef ca, List<HttpSource.Header> headers, @Nullable Boolean elsewhere) {
     public Web {
       headers = List.copyOf(headers);
+    }
+
+    public Web(@Nullable SecretRef ca, List<HttpSource.Header> headers) {
+      this(ca, headers, null);
+    }
+
+    public boolean mustBeElsewhere() {
+      return elsewhere != null && elsewhere;
     }
   }
 
@@ -101,7 +112,7 @@ public record NetworkDisk(
         "gluster", gluster.volume() + "/" + gluster.path(), gluster.hosts(), null, false, null);
   }
 
-  static NetworkDisk of(HttpSource http) {
+  static NetworkDisk of(HttpSource http, boolean elsewhere) {
     return new NetworkDisk(
         http.kind(),
         http.path(),
@@ -109,7 +120,11 @@ public record NetworkDisk(
         null,
         false,
         null,
-        http.needsSecrets() ? new Web(http.ca(), http.headers()) : null);
+        http.needsSecrets() || elsewhere ? web(http, elsewhere) : null);
+  }
+
+  private static Web web(HttpSource http, boolean elsewhere) {
+    return new Web(http.ca(), http.headers(), elsewhere ? Boolean.TRUE : null);
   }
 
   /** An export of the daemon. */

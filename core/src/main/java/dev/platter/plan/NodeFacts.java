@@ -1,5 +1,6 @@
 package dev.platter.plan;
 
+import dev.platter.model.IdentityKey;
 import java.util.Map;
 
 /**
@@ -12,6 +13,10 @@ import java.util.Map;
  * @param emulator path of the QEMU program
  * @param digests image references to the digests that they were resolved to
  * @param pools usage types to the directories of their pools; the default one is among them
+ * @param isolated whether guests are kept from the machine's network, since they are not its
+ *     owner's: QEMU's user-mode network would lead them to the machine's own loopback. They have
+ *     the network that somebody connects to {@link StateLayout#networkSocket}
+ * @param identities where the disks of identities are, or will be
  */
 public record NodeFacts(
     StateLayout layout,
@@ -20,7 +25,29 @@ public record NodeFacts(
     String containerd,
     String emulator,
     Map<String, String> digests,
-    Map<String, String> pools) {
+    Map<String, String> pools,
+    boolean isolated,
+    Map<IdentityKey, IdentityPlace> identities) {
+
+  /** Of a machine whose guests are its owner's. */
+  public NodeFacts(
+      StateLayout layout,
+      Accelerator accelerator,
+      String libvirt,
+      String containerd,
+      String emulator,
+      Map<String, String> digests,
+      Map<String, String> pools) {
+    this(layout, accelerator, libvirt, containerd, emulator, digests, pools, false, Map.of());
+  }
+
+  /**
+   * Where the disk of an identity is.
+   *
+   * @param digest of the image whose base it lies on
+   * @param pool whose directory it is in
+   */
+  public record IdentityPlace(String digest, String pool, String file) {}
 
   /** How QEMU runs the guest's instructions. */
   public enum Accelerator {

@@ -13,6 +13,8 @@ import dev.platter.model.FileSource;
 import dev.platter.model.GlusterSource;
 import dev.platter.model.GuestFile;
 import dev.platter.model.HttpSource;
+import dev.platter.model.Identity;
+import dev.platter.model.IdentitySource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.NbdSource;
@@ -102,12 +104,13 @@ public final class Planner {
           case RbdSource rbd -> network(disk, NetworkDisk.of(rbd, secret(disk)));
           case NbdSource nbd -> network(disk, NetworkDisk.of(nbd));
           case GlusterSource gluster -> network(disk, NetworkDisk.of(gluster));
-          case HttpSource http -> web(disk, NetworkDisk.of(http));
+          case HttpSource http -> web(disk, NetworkDisk.of(http, facts.isolated()));
           case DeviceSource device -> device(disk, device);
           case DiskImgSource img -> diskImg(disk, img);
           case ClaimSource claim ->
               throw new IllegalArgumentException("nobody resolved the claim " + claim.claim());
           case ContainerSource container -> volume(disk, container);
+          case IdentitySource identity -> identity(identity.identity());
         };
     disks.add(
         new PlannedDisk(
@@ -141,10 +144,28 @@ public final class Planner {
     if (digest == null) {
       throw new IllegalArgumentException("the facts do not say what " + image.reference() + " is");
     }
-    if (images.put(image.reference(), digest) == null) {
-      steps.add(new Step.EnsureImage(image.reference(), digest));
+    return local(disk, base(image.reference(), digest), null);
+  }
+
+  private Link base(String reference, String digest) {
+    if (images.put(reference, digest) == null) {
+      steps.add(new Step.EnsureImage(reference, digest));
     }
-    return local(disk, Link.ofFile(facts.layout().base(digest).toString(), DiskFormat.RAW), null);
+    return Link.ofFile(facts.layout().base(digest).toString(), DiskFormat.RAW);
+  }
+
+  /** The disk was made with the identity and stays with it, so there is nothing to make here. */
+  private List<Link> identity(Identity identity) {
+    var place = facts.identities().get(identity.key());
+    if (place == null) {
+      throw new IllegalArgumentException("the facts do not say where " + identity.key() + " is");
+    }
+    var base = base(identity.spec().image(), place.digest());
+    pools.put(place.pool(), String.valueOf(Path.of(place.file()).getParent()));
+    var use = new Step.UseIdentity(identity.key(), place.file());
+    steps.add(new Step.TakeLease(use.source(), Access.WRITE_EXCLUSIVE, Step.Life.RUN));
+    steps.add(use);
+    return List.of(Link.ofFile(place.file(), DiskFormat.QCOW2), base);
   }
 
   /**

@@ -1,5 +1,6 @@
 package dev.platter.plan;
 
+import dev.platter.model.IdentityKey;
 import dev.platter.model.Pool;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -22,6 +23,8 @@ import java.util.regex.Pattern;
  * state/vms/NAMESPACE_NAME/web-*.json  which version of a file on a web server it reads
  * state/vms/NAMESPACE_NAME/volumes/DISK/  what belongs to a volume that a container makes
  * state/leases/HASH.json             who uses a source
+ * state/identities/STAGE/NAMESPACE_NAME.json  an identity, by how far it is
+ * state/owners/NAMESPACE_NAME.json   to what in a cluster a VM belongs
  * state/libvirt/                     the private libvirt
  * state/locks/                       empty files that processes lock
  * run/vms/UUID/                      sockets of a VM
@@ -49,6 +52,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path imageRecord(String digest) {
     return image(digest).resolve("image.json");
+  }
+
+  /** Where an image was had from that a login was needed for; not there for all others. */
+  public Path imagePlaces(String digest) {
+    return image(digest).resolve("places");
   }
 
   /** The manifest, byte for byte: an image can be opened again without its registry. */
@@ -222,8 +230,31 @@ public record StateLayout(Path state, Path run) {
     return leases().resolve(hash + ".json");
   }
 
+  /** The identities that are so far. */
+  public Path identities(String stage) {
+    return state.resolve("identities").resolve(stage);
+  }
+
+  public Path identity(IdentityKey key, String stage) {
+    return identities(stage).resolve(key.namespace() + "_" + key.name() + ".json");
+  }
+
+  public Path identitiesLock() {
+    return lock("identities");
+  }
+
   public Path libvirtState() {
     return state.resolve("libvirt");
+  }
+
+  /** What the private libvirt writes about the process of a VM. */
+  public Path qemuLog(VmKey key) {
+    return libvirtState().resolve("log/qemu").resolve(DomainXml.domainName(key) + ".log");
+  }
+
+  /** Which VMs belong to a cluster. */
+  public Path owners() {
+    return state.resolve("owners");
   }
 
   /** The CA of NBD servers, and what we show them; the private libvirt expects it there. */
@@ -261,5 +292,24 @@ public record StateLayout(Path state, Path run) {
 
   public Path consoleSocket(UUID vm) {
     return runVm(vm).resolve("console.sock");
+  }
+
+  /** Where the QEMU of a pod's VM waits for the pod's network. */
+  public Path networkSocket(UUID vm) {
+    return runVm(vm).resolve("network.sock");
+  }
+
+  /** Of the process that gives a guest the network of its pod. */
+  public Path networkPid(UUID vm) {
+    return runVm(vm).resolve("network.pid");
+  }
+
+  public Path networkLog(UUID vm) {
+    return runVm(vm).resolve("network.log");
+  }
+
+  /** What that process says before it has its log. */
+  public Path networkOutput(UUID vm) {
+    return runVm(vm).resolve("network.out");
   }
 }

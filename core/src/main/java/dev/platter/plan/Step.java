@@ -6,6 +6,7 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import dev.platter.model.Access;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.DiskFormat;
+import dev.platter.model.IdentityKey;
 import dev.platter.model.SecretRef;
 import dev.platter.plan.PlannedDisk.Link;
 import java.util.List;
@@ -35,6 +36,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.CloneDisk.class),
   @JsonSubTypes.Type(Step.CreateBlank.class),
   @JsonSubTypes.Type(Step.WriteSeed.class),
+  @JsonSubTypes.Type(Step.UseIdentity.class),
   @JsonSubTypes.Type(Step.StartDomain.class)
 })
 @JsonInclude(JsonInclude.Include.NON_NULL)
@@ -220,6 +222,26 @@ public sealed interface Step {
           + backing
           + (size == null ? "" : " of " + size + " bytes")
           + (files == null ? "" : " with " + String.join(", ", files));
+    }
+  }
+
+  /**
+   * Refuses an identity whose disk is not there. The disk is the identity's, so nothing is made,
+   * and there is nothing to undo.
+   */
+  record UseIdentity(IdentityKey identity, String file) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "use the disk of the identity " + identity + ", " + file;
+    }
+
+    SourceName source() {
+      return new SourceName("identity:" + identity, List.of());
     }
   }
 

@@ -35,6 +35,7 @@ public final class StepOwner {
           Step.WriteSeed _,
           Step.MakeVolume _,
           Step.ServeVolume _,
+          Step.UseIdentity _,
           Step.StartDomain _ ->
           Optional.empty();
     };
@@ -61,9 +62,14 @@ public final class StepOwner {
               || all.stream()
                   .anyMatch(
                       other ->
-                          other instanceof Step.ServeWeb web
-                              && serves(web, network)
-                              && lease.source().equals(web.from().sourceName()));
+                          switch (other) {
+                            case Step.ServeWeb web ->
+                                serves(web, network)
+                                    && lease.source().equals(web.from().sourceName());
+                            case Step.UseIdentity use ->
+                                has(disk, use.file()) && lease.source().equals(use.source());
+                            default -> false;
+                          });
       case Step.CheckFile check -> check.path().equals(source.file());
       case Step.CheckDevice check ->
           check.path().equals(source.device())
@@ -76,6 +82,7 @@ public final class StepOwner {
         yield login != null && login.secret().equals(secret.uuid());
       }
       case Step.ServeWeb web -> serves(web, network);
+      case Step.UseIdentity use -> has(disk, use.file());
       case Step.MakeVolume volume -> volume.disk().equals(disk.name());
       case Step.ServeVolume volume -> volume.disk().equals(disk.name());
       case Step.MakeDirectory _, Step.WriteSeed _, Step.StartDomain _ -> false;

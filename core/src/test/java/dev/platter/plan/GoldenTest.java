@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.dialect.Manifests;
 import dev.platter.dialect.Objects;
+import dev.platter.model.IdentityKey;
+import dev.platter.model.IdentitySource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Vm;
@@ -135,9 +137,17 @@ class GoldenTest {
 
   static NodeFacts facts(Vm vm) {
     var digests = new HashMap<String, String>();
+    var identities = new HashMap<IdentityKey, NodeFacts.IdentityPlace>();
+    var digest = "sha256:" + "0123456789abcdef".repeat(4);
     for (var disk : vm.disks()) {
       if (disk.source() instanceof ImageSource image) {
-        digests.put(image.reference(), "sha256:" + "0123456789abcdef".repeat(4));
+        digests.put(image.reference(), digest);
+      }
+      if (disk.source() instanceof IdentitySource source) {
+        var place =
+            IdentityPlan.place(
+                source.identity(), digest, "volumes", "/var/lib/platter/pools/volumes");
+        identities.put(source.identity().key(), place);
       }
     }
     return new NodeFacts(
@@ -151,6 +161,8 @@ class GoldenTest {
             "default", "/var/lib/platter/pools/default",
             "fast", "/storage/ssd",
             "slow", "/storage/rust",
-            "volumes", "/var/lib/platter/pools/volumes"));
+            "volumes", "/var/lib/platter/pools/volumes"),
+        false,
+        identities);
   }
 }

@@ -21,13 +21,16 @@ public final class CephCluster implements AutoCloseable {
   private static @Nullable CephCluster shared;
 
   private final Path directory;
-  private final int port = Loopback.freePort();
+  private final String host;
+  private final int port;
   private final UUID fsid = UUID.randomUUID();
   private final Daemon mon;
   private final Daemon osd;
   private final String key = newKey();
 
-  private CephCluster(Path directory) throws IOException {
+  private CephCluster(String host, Path directory) throws IOException {
+    this.host = host;
+    this.port = Loopback.freePort(host);
     this.directory = directory;
     Files.createDirectory(directory.resolve("osd"));
     Files.writeString(conf(), config());
@@ -36,7 +39,7 @@ public final class CephCluster implements AutoCloseable {
     Path map = directory.resolve("monmap");
     Shell.run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", "v1:" + monitor(), map);
     ceph("ceph-mon", "--mkfs", "-i", "a", "--monmap", map, "--keyring", keyring());
-    mon = daemon("ceph-mon", "a").await(() -> Loopback.listens(port));
+    mon = daemon("ceph-mon", "a").await(() -> Loopback.listens(host, port));
     try {
       UUID uuid = UUID.randomUUID();
       ceph("ceph", "osd", "new", uuid, 0);
@@ -57,8 +60,13 @@ public final class CephCluster implements AutoCloseable {
 
   /** In a directory that is empty. */
   public static CephCluster start(Path directory) {
+    return start(Loopback.HOST, directory);
+  }
+
+  /** At another address of this machine, such as the one that a cluster's nodes reach. */
+  public static CephCluster start(String host, Path directory) {
     try {
-      return new CephCluster(directory);
+      return new CephCluster(host, directory);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -97,7 +105,7 @@ public final class CephCluster implements AutoCloseable {
     [global]
     fsid = %1$s
     mon host = v1:%2$s
-    public network = 127.0.0.0/8
+    public network = %4$s/32
     ms bind msgr2 = false
     auth cluster required = cephx
     auth service required = cephx
@@ -125,7 +133,7 @@ public final class CephCluster implements AutoCloseable {
     memstore device bytes = 1073741824
     osd max pgs per osd hard ratio = 100
     """
-        .formatted(fsid, monitor(), directory);
+        .formatted(fsid, monitor(), directory, host);
   }
 
   private String keys() {
@@ -181,7 +189,7 @@ public final class CephCluster implements AutoCloseable {
   }
 
   public String host() {
-    return Loopback.HOST;
+    return host;
   }
 
   /** The monitor's port. */

@@ -23,9 +23,9 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files of a directory over HTTP or HTTPS at a free port of the loopback interface, with single
- * ranges and an ETag that changes with the file. Conditional requests, lists of ranges and
- * directory listings are left out.
+ * The files of a directory over HTTP or HTTPS at a free port, by default of the loopback interface,
+ * with single ranges and an ETag that changes with the file. Conditional requests, lists of ranges
+ * and directory listings are left out.
  */
 public final class FileServer implements AutoCloseable {
   private static final Pattern RANGE = Pattern.compile("bytes=(\\d{1,18})-(\\d{1,18})?");
@@ -35,15 +35,19 @@ public final class FileServer implements AutoCloseable {
     System.setProperty("sun.net.httpserver.nodelay", "true");
   }
 
+  private final String host;
   private final Path root;
   private final @Nullable Certificates certificates;
   private final @Nullable Header required;
-  private final int port = Loopback.freePort();
+  private final int port;
   private final List<Request> requests = new CopyOnWriteArrayList<>();
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private HttpServer server;
 
-  private FileServer(Path root, @Nullable Certificates certificates, @Nullable Header required) {
+  private FileServer(
+      String host, Path root, @Nullable Certificates certificates, @Nullable Header required) {
+    this.host = host;
+    this.port = Loopback.freePort(host);
     this.root = root;
     this.certificates = certificates;
     this.required = required;
@@ -60,21 +64,26 @@ public final class FileServer implements AutoCloseable {
   public record Request(String method, String path, String range, int status, long bytes) {}
 
   public static FileServer http(Path root) {
-    return new FileServer(root, null, null);
+    return http(Loopback.HOST, root);
+  }
+
+  /** At another address of this machine, such as the one that a cluster's nodes reach. */
+  public static FileServer http(String host, Path root) {
+    return new FileServer(host, root, null, null);
   }
 
   public static FileServer https(Path root, Certificates certificates) {
-    return new FileServer(root, certificates, null);
+    return new FileServer(Loopback.HOST, root, certificates, null);
   }
 
   /** Another server for the same files that answers 401 to requests without this header. */
   public FileServer requiring(Header header) {
-    return new FileServer(root, certificates, header);
+    return new FileServer(host, root, certificates, header);
   }
 
   private HttpServer serve() {
     try {
-      var address = new InetSocketAddress(InetAddress.ofLiteral(Loopback.HOST), port);
+      var address = new InetSocketAddress(InetAddress.ofLiteral(host), port);
       HttpServer made;
       if (certificates == null) {
         made = HttpServer.create(address, 0);
@@ -179,7 +188,7 @@ public final class FileServer implements AutoCloseable {
   /** Of a file, by its path below the directory. */
   public String url(String path) {
     String scheme = certificates == null ? "http" : "https";
-    return "%s://%s:%d/%s".formatted(scheme, Loopback.HOST, port, path);
+    return "%s://%s:%d/%s".formatted(scheme, host, port, path);
   }
 
   /** What was asked of it so far, in order. */

@@ -36,10 +36,11 @@ public final class GlusterVolume implements AutoCloseable {
       """;
 
   private final Path directory;
-  private final String host = Loopback.freeHost(PORT);
+  private final String host;
   private final Daemon glusterd;
 
-  private GlusterVolume(Path directory) throws IOException {
+  private GlusterVolume(String host, Path directory) throws IOException {
+    this.host = host;
     this.directory = directory;
     for (String name : new String[] {"log", "lib", "run", "brick"}) {
       Files.createDirectory(directory.resolve(name));
@@ -81,8 +82,15 @@ public final class GlusterVolume implements AutoCloseable {
 
   /** With a volume that is empty; {@code directory} must be empty too. */
   public static GlusterVolume start(Path directory) {
+    return start(Loopback.freeHost(PORT), directory);
+  }
+
+  /**
+   * @param host an address of this machine at which nobody else has a volume
+   */
+  public static GlusterVolume start(String host, Path directory) {
     try {
-      var volume = new GlusterVolume(directory);
+      var volume = new GlusterVolume(host, directory);
       try {
         String brick = volume.host + ":" + volume.brick();
         Shell.run(volume.gluster("volume", "create", NAME, brick, "force"));

@@ -35,7 +35,8 @@ final class Guest {
     return base.resolve("platter");
   }
 
-  private static Path root() {
+  /** Where the sources are. */
+  static Path root() {
     String property = System.getProperty("repo.root");
     if (property != null) {
       return Path.of(property);

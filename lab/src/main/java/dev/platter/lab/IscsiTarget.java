@@ -9,19 +9,23 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One iSCSI target at a free port of the loopback interface, served by {@code tgtd}. LUN 0 is tgt's
- * controller, disks start at 1. Anybody on this machine may log in, with CHAP if it was asked for.
+ * One iSCSI target at a free port, by default of the loopback interface, served by {@code tgtd}.
+ * LUN 0 is tgt's controller, disks start at 1. Anybody on this machine may log in, with CHAP if it
+ * was asked for.
  */
 public final class IscsiTarget implements AutoCloseable {
   private static final String IQN = "iqn.2017-01.dev.platter:lab";
 
+  private final String host;
   private final Path directory;
   private final @Nullable Chap chap;
-  private final int port = Loopback.freePort();
+  private final int port;
   private final List<Path> backings = new ArrayList<>();
   private Daemon tgtd;
 
-  private IscsiTarget(Path directory, @Nullable Chap chap) {
+  private IscsiTarget(String host, Path directory, @Nullable Chap chap) {
+    this.host = host;
+    this.port = Loopback.freePort(host);
     this.directory = directory;
     this.chap = chap;
     tgtd = serve();
@@ -32,11 +36,20 @@ public final class IscsiTarget implements AutoCloseable {
 
   /** In a directory of its own. */
   public static IscsiTarget start(Path directory) {
-    return new IscsiTarget(directory, null);
+    return start(Loopback.HOST, directory);
   }
 
   public static IscsiTarget start(Path directory, Chap chap) {
-    return new IscsiTarget(directory, chap);
+    return start(Loopback.HOST, directory, chap);
+  }
+
+  /** At another address of this machine, such as the one that a cluster's nodes reach. */
+  public static IscsiTarget start(String host, Path directory) {
+    return new IscsiTarget(host, directory, null);
+  }
+
+  public static IscsiTarget start(String host, Path directory, Chap chap) {
+    return new IscsiTarget(host, directory, chap);
   }
 
   private Daemon serve() {
@@ -112,7 +125,7 @@ public final class IscsiTarget implements AutoCloseable {
   }
 
   public String host() {
-    return Loopback.HOST;
+    return host;
   }
 
   public int port() {

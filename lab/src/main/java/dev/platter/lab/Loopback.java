@@ -19,17 +19,21 @@ final class Loopback {
   private Loopback() {}
 
   /**
-   * A port that nobody listens at. It is none of those that the kernel gives to outgoing
-   * connections, so a server that was stopped finds it free again.
+   * A port that nobody listens at, at an address of this machine. It is none of those that the
+   * kernel gives to outgoing connections, so a server that was stopped finds it free again.
    */
-  static int freePort() {
+  static int freePort(String host) {
     for (int i = 0; i < TRIES; i++) {
       int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
-      if (isFree(HOST, port)) {
+      if (isFree(host, port)) {
         return port;
       }
     }
-    throw new AssertionError("no free port at " + HOST);
+    throw new AssertionError("no free port at " + host);
+  }
+
+  static int freePort() {
+    return freePort(HOST);
   }
 
   /** An address where nobody listens at this port: for servers that know no other port. */
@@ -55,8 +59,8 @@ final class Loopback {
     }
   }
 
-  static boolean listens(int port) {
-    return listens(new InetSocketAddress(InetAddress.ofLiteral(HOST), port));
+  static boolean listens(String host, int port) {
+    return listens(new InetSocketAddress(InetAddress.ofLiteral(host), port));
   }
 
   static boolean listens(Path socket) {

@@ -31,8 +31,8 @@ public final class NbdExport implements AutoCloseable {
     /** A socket in the file system. */
     record Unix(Path socket) implements Address {}
 
-    /** A port of the loopback interface. */
-    record Tcp(int port) implements Address {}
+    /** A port of an address of this machine. */
+    record Tcp(String host, int port) implements Address {}
 
     /** TLS is a must, and so is a client's certificate. */
     record Tls(int port, Certificates certificates) implements Address {}
@@ -47,7 +47,12 @@ public final class NbdExport implements AutoCloseable {
     }
 
     static Address tcp() {
-      return new Tcp(Loopback.freePort());
+      return tcp(Loopback.HOST);
+    }
+
+    /** At another address of this machine, such as the one that a cluster's nodes reach. */
+    static Address tcp(String host) {
+      return new Tcp(host, Loopback.freePort(host));
     }
 
     static Address tls(Certificates certificates) {
@@ -60,7 +65,7 @@ public final class NbdExport implements AutoCloseable {
     Stream<?> where =
         switch (address) {
           case Address.Unix(Path socket) -> Stream.of("-U", socket);
-          case Address.Tcp(int port) -> Stream.of("-i", Loopback.HOST, "-p", port);
+          case Address.Tcp(String host, int port) -> Stream.of("-i", host, "-p", port);
           case Address.Tls(int port, Certificates certificates) ->
               Stream.of(
                   "-i",
@@ -80,7 +85,7 @@ public final class NbdExport implements AutoCloseable {
     Stream<?> where =
         switch (address) {
           case Address.Unix(Path socket) -> Stream.of("-k", socket);
-          case Address.Tcp(int port) -> Stream.of("-b", Loopback.HOST, "-p", port);
+          case Address.Tcp(String host, int port) -> Stream.of("-b", host, "-p", port);
           case Address.Tls(int port, Certificates certificates) ->
               Stream.of(
                   "-b",
@@ -118,8 +123,8 @@ public final class NbdExport implements AutoCloseable {
   private boolean listens() {
     return switch (address) {
       case Address.Unix(Path socket) -> Loopback.listens(socket);
-      case Address.Tcp(int port) -> Loopback.listens(port);
-      case Address.Tls(int port, _) -> Loopback.listens(port);
+      case Address.Tcp(String host, int port) -> Loopback.listens(host, port);
+      case Address.Tls(int port, _) -> Loopback.listens(Loopback.HOST, port);
     };
   }
 
@@ -136,7 +141,7 @@ public final class NbdExport implements AutoCloseable {
   public String uri() {
     return switch (address) {
       case Address.Unix(Path socket) -> "nbd+unix:///%s?socket=%s".formatted(name, socket);
-      case Address.Tcp(int port) -> "nbd://%s:%d/%s".formatted(Loopback.HOST, port, name);
+      case Address.Tcp(String host, int port) -> "nbd://%s:%d/%s".formatted(host, port, name);
       case Address.Tls(int port, Certificates certificates) ->
           "nbds://%s:%d/%s?tls-certificates=%s"
               .formatted(Loopback.HOST, port, name, certificates.client());

@@ -5,21 +5,23 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * The reference registry ({@code docker-registry}) on a free port of the loopback interface, plain
- * HTTP, empty at first. As a field of a test class: {@code @AutoClose static final Registry
- * registry = Registry.start();}
+ * The reference registry ({@code docker-registry}) on a free port, by default of the loopback
+ * interface, plain HTTP, empty at first. As a field of a test class: {@code @AutoClose static final
+ * Registry registry = Registry.start();}
  */
 public final class Registry implements AutoCloseable {
   private static final Duration START = Duration.ofSeconds(20);
-  private static final Pattern LISTENING = Pattern.compile("listening on (127\\.0\\.0\\.1:\\d+)");
+  private static final Pattern LISTENING = Pattern.compile("listening on ([0-9.]+:\\d+)");
   private static final Pattern ACCESS =
       Pattern.compile(
           "\\[[^]]+] \"(?<method>[A-Z]+) (?<path>\\S+) \\S+\" (?<status>\\d+) (?<bytes>\\d+)");
@@ -42,9 +44,22 @@ public final class Registry implements AutoCloseable {
   public record Request(String method, String path, int status, long bytes) {}
 
   public static Registry start() {
+    return start(Loopback.HOST);
+  }
+
+  /** At another address of this machine, such as the one that a cluster's nodes reach. */
+  public static Registry start(String host) {
+    return start(host, Map.of());
+  }
+
+  /**
+   * @param logins passwords by user, if nobody else is to read or write
+   */
+  public static Registry start(String host, Map<String, String> logins) {
     try {
       Path directory = Files.createTempDirectory("registry");
-      Process process = run(directory, "127.0.0.1:0");
+      allow(directory, logins);
+      Process process = run(directory, host + ":0");
       Console log = Console.at(directory.resolve("log"), process::isAlive);
       try {
         // The kernel chooses the port, so no other process can take it first.
@@ -62,12 +77,39 @@ public final class Registry implements AutoCloseable {
     }
   }
 
+  private static void allow(Path directory, Map<String, String> logins) throws IOException {
+    List<String> lines = new ArrayList<>();
+    // bcrypt is all that it takes, and perl's crypt(3) makes it.
+    logins.forEach(
+        (user, password) ->
+            lines.add(
+                user
+                    + ":"
+                    + Shell.run(
+                        "perl",
+                        "-e",
+                        "print crypt($ARGV[0], '$2b$05$' . 'labs' x 5 . '.e')",
+                        password)));
+    if (!lines.isEmpty()) {
+      Files.write(directory.resolve("htpasswd"), lines);
+    }
+  }
+
   private static Process run(Path directory, String address) throws IOException {
     Path config = Files.writeString(directory.resolve("config.yml"), config(directory, address));
     return new ProcessBuilder("docker-registry", "serve", config.toString())
         .redirectErrorStream(true)
         .redirectOutput(ProcessBuilder.Redirect.appendTo(directory.resolve("log").toFile()))
         .start();
+  }
+
+  /** Lets in these and nobody else from now on, if it was started with logins. */
+  public void allow(Map<String, String> logins) {
+    try {
+      allow(directory, logins);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Ends it; what was pushed stays. Its address answers to nobody until {@link #goOn}. */
@@ -90,7 +132,11 @@ public final class Registry implements AutoCloseable {
   }
 
   private static String config(Path directory, String address) {
-    return """
+    Path logins = directory.resolve("htpasswd");
+    String auth =
+        Files.exists(logins) ? "auth: {htpasswd: {realm: lab, path: \"" + logins + "\"}}\n" : "";
+    return auth
+        + """
     version: 0.1
     log: {level: info, accesslog: {disabled: false}}
     storage:
@@ -98,7 +144,7 @@ public final class Registry implements AutoCloseable {
       delete: {enabled: true}
     http: {addr: "%s", secret: lab}
     """
-        .formatted(directory.resolve("data"), address);
+            .formatted(directory.resolve("data"), address);
   }
 
   /** Host and port. */

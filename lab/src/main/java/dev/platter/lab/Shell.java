@@ -17,8 +17,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs a foreign tool to its end: no shell in between, nothing on its standard input, and always
- * within a time limit. A tool that takes longer is killed together with what it started.
+ * Runs a foreign tool to its end: no shell in between, nothing on its standard input unless it is
+ * given, and always within a time limit. A tool that takes longer is killed together with what it
+ * started.
  *
  * <p>Output goes through files, not pipes: a tool may leave a daemon behind that would keep a pipe
  * open.
@@ -27,11 +28,14 @@ public final class Shell {
   private final Duration limit;
   private final @Nullable Path directory;
   private final Map<String, String> environment;
+  private final Path input;
 
-  private Shell(Duration limit, @Nullable Path directory, Map<String, String> environment) {
+  private Shell(
+      Duration limit, @Nullable Path directory, Map<String, String> environment, Path input) {
     this.limit = limit;
     this.directory = directory;
     this.environment = environment;
+    this.input = input;
   }
 
   /** What a tool answered. */
@@ -43,21 +47,26 @@ public final class Shell {
 
   /** With a limit of a minute, in the current directory. */
   public static Shell shell() {
-    return new Shell(Duration.ofMinutes(1), null, Map.of());
+    return new Shell(Duration.ofMinutes(1), null, Map.of(), Path.of("/dev/null"));
   }
 
   public Shell within(Duration limit) {
-    return new Shell(limit, directory, environment);
+    return new Shell(limit, directory, environment, input);
   }
 
   public Shell in(Path directory) {
-    return new Shell(limit, directory, environment);
+    return new Shell(limit, directory, environment, input);
   }
 
   public Shell with(String variable, String value) {
     Map<String, String> more = new HashMap<>(environment);
     more.put(variable, value);
-    return new Shell(limit, directory, more);
+    return new Shell(limit, directory, more, input);
+  }
+
+  /** The tool reads this file as its standard input. */
+  public Shell reading(Path input) {
+    return new Shell(limit, directory, environment, input);
   }
 
   /** Standard output of a command that must succeed; arguments are turned into strings. */
@@ -93,15 +102,32 @@ public final class Shell {
     }
   }
 
+  /**
+   * A command that goes on until the caller destroys it; its output, without its errors, is the
+   * caller's to read. There is no limit.
+   */
+  public Process start(Object... command) {
+    try {
+      return builder(Arrays.stream(command).map(String::valueOf).toList())
+          .redirectError(Redirect.DISCARD)
+          .start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private Process start(List<String> words, File out, File err) throws IOException {
+    return builder(words).redirectOutput(out).redirectError(err).start();
+  }
+
+  private ProcessBuilder builder(List<String> words) {
     ProcessBuilder builder = new ProcessBuilder(words);
-    builder.redirectInput(Redirect.from(new File("/dev/null")));
-    builder.redirectOutput(out).redirectError(err);
+    builder.redirectInput(Redirect.from(input.toFile()));
     builder.environment().putAll(environment);
     if (directory != null) {
       builder.directory(directory.toFile());
     }
-    return builder.start();
+    return builder;
   }
 
   private int await(List<String> words, Process process) {

@@ -11,24 +11,39 @@ public sealed interface ImageName {
   /** In a registry. */
   record InRegistry(Reference reference) implements ImageName {}
 
-  /** {@code oci:DIRECTORY:TAG}. */
-  record InLayout(Path directory, String tag) implements ImageName {}
+  /** {@code oci:DIRECTORY:TAG} or {@code oci:DIRECTORY@DIGEST}. */
+  record InLayout(Path directory, String tagOrDigest) implements ImageName {
+    /** As it is written, wherever that is done. */
+    @Override
+    public String toString() {
+      return LAYOUT + directory.toAbsolutePath() + separator() + tagOrDigest;
+    }
+
+    private char separator() {
+      return tagOrDigest.startsWith(SHA256) ? '@' : ':';
+    }
+  }
+
+  String LAYOUT = "oci:";
+  String SHA256 = "sha256:";
 
   /**
    * @param registry the registry of a name that has none, in place of Docker Hub
    */
   static ImageName parse(String text, Optional<String> registry) {
-    var layout = "oci:";
-    if (!text.startsWith(layout)) {
+    if (!text.startsWith(LAYOUT)) {
       return new InRegistry(reference(registry.map(host -> qualified(text, host)).orElse(text)));
     }
     // The directory may have colons, the tag has none.
-    var colon = text.lastIndexOf(':');
-    if (colon < layout.length()) {
+    var digest = text.lastIndexOf("@" + SHA256);
+    var end = digest < 0 ? text.lastIndexOf(':') : digest;
+    if (end < LAYOUT.length()) {
       throw PlatterException.of(
-          Code.INVALID, "'" + text + "' names no tag", "Write oci:DIRECTORY:TAG.");
+          Code.INVALID,
+          "'" + text + "' names no tag",
+          "Write oci:DIRECTORY:TAG or oci:DIRECTORY@sha256:….");
     }
-    return new InLayout(Path.of(text.substring(layout.length(), colon)), text.substring(colon + 1));
+    return new InLayout(Path.of(text.substring(LAYOUT.length(), end)), text.substring(end + 1));
   }
 
   /** Docker's rule: the first part is a host if it has a dot or a colon, or is localhost. */

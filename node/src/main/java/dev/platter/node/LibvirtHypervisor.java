@@ -8,7 +8,9 @@ import dev.platter.node.libvirt.LibvirtException;
 import dev.platter.plan.SecretXml;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -26,14 +28,28 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   private final Supplier<String> uri;
   private final LibvirtPools pools = new LibvirtPools(this::libvirt);
   private final StateLayout layout;
-  private @Nullable Libvirt libvirt;
+  private final Placement placement;
+  private volatile @Nullable Libvirt libvirt;
+  private final List<Libvirt> dead = new ArrayList<>();
 
-  LibvirtHypervisor(Supplier<String> uri, StateLayout layout) {
+  LibvirtHypervisor(Supplier<String> uri, StateLayout layout, Placement placement) {
     this.uri = uri;
     this.layout = layout;
+    this.placement = placement;
   }
 
-  private synchronized Libvirt libvirt() {
+  /** Many can ask at once: each asks libvirt whether it is there, and none waits for another's. */
+  private Libvirt libvirt() {
+    var known = libvirt;
+    return known != null && answers(known) ? known : connect(known);
+  }
+
+  private synchronized Libvirt connect(@Nullable Libvirt broken) {
+    if (libvirt != null && libvirt.equals(broken)) {
+      // Others may be in a call on it, which comes back with an error; until then it stays open.
+      dead.add(libvirt);
+      libvirt = null;
+    }
     if (libvirt == null) {
       var address = uri.get();
       try {
@@ -49,10 +65,20 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     return libvirt;
   }
 
+  /** libvirtd may have been restarted since we connected; a daemon outlives it. */
+  private static boolean answers(Libvirt connection) {
+    try {
+      connection.version();
+      return true;
+    } catch (LibvirtException e) {
+      return false;
+    }
+  }
+
   @Override
   public void start(String domainXml, List<ServedBase> served, List<OpenFile> opened)
       throws IOException {
-    var nothing = served.isEmpty() && opened.isEmpty();
+    var nothing = served.isEmpty() && opened.isEmpty() && placement.equals(Placement.NONE);
     var first = nothing ? Libvirt.Start.RUNNING : Libvirt.Start.PAUSED;
     try (var domain = libvirt().createXml(domainXml, first)) {
       if (nothing) {
@@ -62,12 +88,20 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
         var disks = opened.stream().map(file -> file.path().toString()).toList();
         QemuProcess.mustHaveOpen(domain.uuid(), disks, opened);
       }
+      if (!placement.equals(Placement.NONE)) {
+        placement.place(domain.uuid(), QemuProcess.pid(domain.uuid(), console(domain.uuid())));
+      }
       var graph = new BlockGraph(domain::monitor);
       served.forEach(graph::readFromDaemon);
       domain.resume();
     } catch (LibvirtException e) {
       throw failed("start the VM", e);
     }
+  }
+
+  /** By which a VM's QEMU is known: no other has it, be it one of the same UUID. */
+  private Path console(UUID vm) {
+    return layout.consoleSocket(vm);
   }
 
   @Override
@@ -150,7 +184,7 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
             Thread.ofPlatform().daemon()::start);
     if (!ends(call)) {
       // It may wait behind a call that QEMU never answers; without QEMU both come back.
-      QemuProcess.kill(uuid, layout.consoleSocket(uuid));
+      QemuProcess.kill(uuid, console(uuid));
       if (!ends(call)) {
         throw PlatterException.of(
             Code.UNAVAILABLE,
@@ -226,6 +260,8 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   private synchronized void disconnect() {
+    dead.forEach(Libvirt::close);
+    dead.clear();
     if (libvirt != null) {
       libvirt.close();
       libvirt = null;

@@ -27,16 +27,18 @@ final class LocalMachine implements Machine {
   private final StateLayout layout;
   private final Optional<String> connect;
   private final Path containerd;
+  private final Placement placement;
   private final Map<String, LibvirtHypervisor> hypervisors = new HashMap<>();
 
   LocalMachine(StateLayout layout, Optional<String> connect) {
-    this(layout, connect, ContainerRuntime.DEFAULT_SOCKET);
+    this(layout, connect, ContainerRuntime.DEFAULT_SOCKET, Placement.NONE);
   }
 
-  LocalMachine(StateLayout layout, Optional<String> connect, Path containerd) {
+  LocalMachine(StateLayout layout, Optional<String> connect, Path containerd, Placement placement) {
     this.layout = layout;
     this.connect = connect;
     this.containerd = containerd;
+    this.placement = placement;
   }
 
   @Override
@@ -52,7 +54,7 @@ final class LocalMachine implements Machine {
   @Override
   public synchronized Hypervisor hypervisor(String libvirt) {
     return hypervisors.computeIfAbsent(
-        libvirt, _ -> new LibvirtHypervisor(() -> uri(libvirt), layout));
+        libvirt, _ -> new LibvirtHypervisor(() -> uri(libvirt), layout, placement));
   }
 
   /** Where libvirt is; Platter's own is started if need be. */
@@ -98,6 +100,12 @@ final class LocalMachine implements Machine {
       throw PlatterException.of(
           Code.UNAVAILABLE, "cannot find out whether KVM works: " + e.getMessage(), "", e);
     }
+  }
+
+  /** VMs that are accounted to somebody else are somebody else's. */
+  @Override
+  public boolean isolated() {
+    return !placement.equals(Placement.NONE);
   }
 
   @Override

@@ -19,11 +19,15 @@ public final class LocalNode {
   private LocalNode() {}
 
   public static Node open(NodeConfig config, Progress progress) {
-    return open(config, machine(config), progress);
+    return open(config, Placement.NONE, progress);
   }
 
-  private static Machine machine(NodeConfig config) {
-    return new LocalMachine(config.layout(), config.connect(), config.containerd());
+  /** With VMs whose processes are put where the caller wants them. */
+  public static Node open(NodeConfig config, Placement placement, Progress progress) {
+    return open(
+        config,
+        new LocalMachine(config.layout(), config.connect(), config.containerd(), placement),
+        progress);
   }
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {
@@ -39,7 +43,7 @@ public final class LocalNode {
   private static Images images(NodeConfig config) {
     var layout = config.layout();
     return config.daemon().isEmpty()
-        ? new LocalImages(layout, sources(config), new VmImages(layout))
+        ? new LocalImages(layout, sources(config), new VmImages(layout, VmSecrets.NONE))
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 

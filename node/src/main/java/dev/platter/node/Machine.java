@@ -27,6 +27,11 @@ public interface Machine extends AutoCloseable {
 
   NodeFacts.Accelerator accelerator();
 
+  /** Whether guests are kept from the machine's network. */
+  default boolean isolated() {
+    return false;
+  }
+
   /** Path of the QEMU program. */
   String emulator();
 

@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
 import dev.platter.image.oci.OciLayout;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.ImageMap;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -40,6 +41,11 @@ final class MappedSources implements ImageSources {
 
   @Override
   public Located find(String reference) throws IOException {
+    return find(reference, ImageLogins.NONE);
+  }
+
+  @Override
+  public Located find(String reference, ImageLogins logins) throws IOException {
     if (isUrl(reference)) {
       throw PlatterException.of(
           Code.INVALID,
@@ -50,7 +56,7 @@ final class MappedSources implements ImageSources {
     var name = at < 0 ? reference : reference.substring(0, at);
     var target = lookUp(name);
     if (target.isEmpty()) {
-      return at(reference);
+      return at(reference, logins);
     }
     var digest = at < 0 ? Optional.<Digest>empty() : Optional.of(digest(reference, at));
     var place = target.get().replaceFirst("^docker://", "");
@@ -58,7 +64,7 @@ final class MappedSources implements ImageSources {
       var url = url(name, place);
       return new Located(WebImage.at(config.layout(), url, web(), digest), "", url);
     }
-    return digest.isEmpty() ? at(place) : pinned(place, digest.get());
+    return digest.isEmpty() ? at(place, logins) : pinned(place, digest.get(), logins);
   }
 
   private Optional<String> lookUp(String name) throws IOException {
@@ -96,7 +102,7 @@ final class MappedSources implements ImageSources {
     }
   }
 
-  private Located pinned(String place, Digest digest) throws IOException {
+  private Located pinned(String place, Digest digest, ImageLogins logins) throws IOException {
     if (place.startsWith("oci:")) {
       var layout = at(place);
       return new Located(layout.source(), digest.toString(), layout.name());
@@ -108,23 +114,25 @@ final class MappedSources implements ImageSources {
           "the image should have the digest %s, but the image map says %s".formatted(digest, place),
           "Remove the digest from one of them.");
     }
-    return at(at >= 0 ? place : place + "@" + digest);
+    return at(at >= 0 ? place : place + "@" + digest, logins);
   }
 
   @Override
   public Located at(String name) throws IOException {
+    return at(name, ImageLogins.NONE);
+  }
+
+  @Override
+  public Located at(String name, ImageLogins logins) throws IOException {
     if (isUrl(name)) {
       return new Located(WebImage.here(config.layout(), name), "", name);
     }
     return switch (ImageName.parse(name, config.registry())) {
       case ImageName.InLayout image ->
-          new Located(
-              new OciLayout(image.directory()),
-              image.tag(),
-              "oci:" + image.directory().toAbsolutePath() + ":" + image.tag());
+          new Located(new OciLayout(image.directory()), image.tagOrDigest(), image.toString());
       case ImageName.InRegistry image ->
           new Located(
-              registries().client(image.reference()),
+              registries().with(logins.documents()).client(image.reference()),
               image.reference().tagOrDigest(),
               image.reference().toString());
     };

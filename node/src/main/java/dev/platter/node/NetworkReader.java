@@ -36,10 +36,12 @@ final class NetworkReader {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final StateLayout layout;
+  private final ServerNames names;
   private final Progress progress;
 
-  NetworkReader(StateLayout layout, Progress progress) {
+  NetworkReader(StateLayout layout, ServerNames names, Progress progress) {
     this.layout = layout;
+    this.names = names;
     this.progress = progress;
   }
 
@@ -63,7 +65,8 @@ final class NetworkReader {
     }
   }
 
-  private OpenDisk open(NetworkDisk disk, SecretData secrets) throws IOException {
+  private OpenDisk open(NetworkDisk written, SecretData secrets) throws IOException {
+    var disk = names.pinned(written);
     try {
       if (disk.web() != null || disk.protocol().equals("http")) {
         return WebFileDisk.open(WebDisks.access(disk, secrets), layout.run());

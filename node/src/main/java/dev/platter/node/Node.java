@@ -4,6 +4,7 @@ import dev.platter.dialect.Objects;
 import dev.platter.model.ByteSize;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Disk;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.ImageSource;
 import dev.platter.model.Inside;
 import dev.platter.model.PlatterException;
@@ -30,6 +31,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /** One machine that runs VMs: the way in for the command line and, later, for the daemon. */
 public final class Node implements AutoCloseable {
@@ -39,6 +41,9 @@ public final class Node implements AutoCloseable {
   private final Images images;
   private final Pools pools;
   private final Executor executor;
+  private final IdentityDisks identities;
+  private final IdentityMoves moves;
+  private final LocalDisks disks;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -56,21 +61,25 @@ public final class Node implements AutoCloseable {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
-    var disks = new LocalDisks(rawDevices, progress);
+    this.disks = new LocalDisks(rawDevices, progress);
     this.images = images;
     this.pools = pools;
+    var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
     var runner =
         new StepRunner(
             layout,
             images,
             new Leases(layout, this::exists),
             disks,
-            new Masters(disks, new NetworkReader(layout, progress)),
+            new Masters(disks, new NetworkReader(layout, names, progress)),
             new DynamicVolumes(progress),
             pools,
             machine,
+            names,
             progress);
     this.executor = new Executor(layout, runner, progress);
+    this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
+    this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
   }
 
   private boolean exists(VmKey key) {
@@ -81,6 +90,7 @@ public final class Node implements AutoCloseable {
   public void tidy() throws IOException {
     Durable.makeDirectories(layout.state());
     RunDirectory.ensure(layout.run());
+    identities.tidy();
     executor.tidy(this::warn);
     keepServing();
   }
@@ -141,7 +151,7 @@ public final class Node implements AutoCloseable {
   private Planned plan(Vm described, Objects given, Optional<Plan> known) throws IOException {
     DynamicVolumes.check(described);
     var vm = Claims.resolve(described, given.volumes(), given.secrets());
-    var facts = facts(vm, known);
+    var facts = facts(vm, known, given.secrets().logins());
     var planned = Planner.plan(vm, facts);
     if (planned.plan().whole() || known.isEmpty()) {
       return planned;
@@ -155,7 +165,7 @@ public final class Node implements AutoCloseable {
         Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
   }
 
-  private NodeFacts facts(Vm vm, Optional<Plan> known) throws IOException {
+  private NodeFacts facts(Vm vm, Optional<Plan> known, ImageLogins logins) throws IOException {
     var directories = new HashMap<>(pools.directories());
     known.ifPresent(plan -> directories.putAll(plan.pools()));
     return new NodeFacts(
@@ -164,18 +174,20 @@ public final class Node implements AutoCloseable {
         known.map(Plan::libvirt).orElseGet(machine::libvirt),
         known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
         machine.emulator(),
-        digests(vm, known.map(Plan::images).orElse(Map.of())),
-        directories);
+        digests(vm, known.map(Plan::images).orElse(Map.of()), logins),
+        directories,
+        machine.isolated(),
+        identities.places(vm));
   }
 
-  private Map<String, String> digests(Vm vm, Map<String, String> known) {
+  private Map<String, String> digests(Vm vm, Map<String, String> known, ImageLogins logins) {
     var out = new HashMap<String, String>();
     for (var disk : vm.disks()) {
       if (disk.source() instanceof ImageSource image && !out.containsKey(image.reference())) {
         var digest = known.get(image.reference());
         out.put(
             image.reference(),
-            digest == null ? images.resolve(image.reference(), progress) : digest);
+            digest == null ? images.resolve(image.reference(), logins, progress) : digest);
       }
     }
     return out;
@@ -190,19 +202,29 @@ public final class Node implements AutoCloseable {
    * @param given what the VM refers to: claims, volumes and the values of Secrets
    */
   public VmStatus run(Vm vm, Objects given) throws IOException {
-    var key = key(vm);
-    if (exists(key)) {
-      executor.start(
-          key,
-          given.secrets(),
-          record -> refuseOther(record, plan(vm, given, Optional.of(record.plan()))));
-    } else {
-      executor.create(
-          plan(vm, given, Optional.empty()),
-          given.secrets(),
-          begun -> plan(vm, given, Optional.of(begun)));
-    }
-    return watched(key);
+    return exists(key(vm)) ? runAgain(vm, given) : create(vm, given, plan(vm, given));
+  }
+
+  /**
+   * The same for who has just asked for the plan: a registry that it names is not asked again.
+   *
+   * @param planned by {@link #plan} from the same, with nothing done to the VM since
+   */
+  public VmStatus run(Vm vm, Objects given, Planned planned) throws IOException {
+    return exists(key(vm)) ? runAgain(vm, given) : create(vm, given, planned);
+  }
+
+  private VmStatus runAgain(Vm vm, Objects given) throws IOException {
+    executor.start(
+        key(vm),
+        given.secrets(),
+        record -> refuseOther(record, plan(vm, given, Optional.of(record.plan()))));
+    return watched(key(vm));
+  }
+
+  private VmStatus create(Vm vm, Objects given, Planned planned) throws IOException {
+    executor.create(planned, given.secrets(), begun -> plan(vm, given, Optional.of(begun)));
+    return watched(key(vm));
   }
 
   private void refuseOther(VmRecord record, Planned planned) throws IOException {
@@ -246,6 +268,25 @@ public final class Node implements AutoCloseable {
     executor.remove(key, force);
   }
 
+  /** The identities whose disks are on this machine. */
+  public IdentityDisks identities() {
+    return identities;
+  }
+
+  /** The way of identities' disks to other machines, and from there. */
+  public IdentityMoves moves() {
+    return moves;
+  }
+
+  /**
+   * The image of a VM's boot disk and the devices beside it, for who does not run the VM but writes
+   * the one to the other.
+   */
+  public ImageFill fill(Vm vm, Objects given) throws IOException {
+    return new ImageFill(
+        layout, images, disks, plan(vm, given).plan(), given.secrets().logins(), progress);
+  }
+
   /** The disks of a VM that runs, to be changed. */
   public VmDisks disks(VmKey key) {
     return new VmDisks(layout, executor, key);
@@ -281,7 +322,7 @@ public final class Node implements AutoCloseable {
                 null),
             given);
     for (var image : planned.plan().images().entrySet()) {
-      images.complete(image.getKey(), image.getValue(), progress);
+      images.complete(image.getKey(), image.getValue(), given.secrets().logins(), progress);
     }
     disks(key).attach(planned, given.secrets());
   }
@@ -298,6 +339,16 @@ public final class Node implements AutoCloseable {
     var record = VmRecord.find(layout, key);
     var status = record.isPresent() ? status(record.get()) : Optional.<VmStatus>empty();
     return status.orElseThrow(() -> Executor.noSuchVm(key));
+  }
+
+  /** The process of a VM that runs. */
+  public OptionalLong process(VmKey key) throws IOException {
+    var uuid = status(key).plan().uuid();
+    try {
+      return OptionalLong.of(QemuProcess.pid(uuid, layout.consoleSocket(uuid)));
+    } catch (PlatterException e) {
+      return OptionalLong.empty();
+    }
   }
 
   private Optional<VmStatus> status(VmRecord record) throws IOException {
@@ -345,7 +396,7 @@ public final class Node implements AutoCloseable {
 
   /** The digest of the image, whose base is here afterwards. */
   public String pull(String reference) throws IOException {
-    var digest = images.resolve(reference, progress);
+    var digest = images.resolve(reference, ImageLogins.NONE, progress);
     images.complete(reference, digest, progress);
     return digest;
   }

@@ -16,10 +16,16 @@ public final class NodeDaemon {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
   private final NodeConfig config;
+  private final VmSecrets secrets;
   private final Consumer<String> log;
 
   public NodeDaemon(NodeConfig config, Consumer<String> log) {
+    this(config, VmSecrets.NONE, log);
+  }
+
+  public NodeDaemon(NodeConfig config, VmSecrets secrets, Consumer<String> log) {
     this.config = config;
+    this.secrets = secrets;
     this.log = log;
   }
 
@@ -32,7 +38,7 @@ public final class NodeDaemon {
           ImageDaemon.start(
               layout,
               LocalNode.sources(config),
-              new VmImages(layout),
+              new VmImages(layout, secrets),
               digest -> moveToFile(machine, digest),
               options);
       if (daemon.isEmpty()) {
@@ -44,7 +50,7 @@ public final class NodeDaemon {
       Runtime.getRuntime().addShutdownHook(hook);
       var revival = new Revival(layout, machine, log);
       var reviver = Thread.ofPlatform().name("revival").daemon().start(revival);
-      var webRevival = new WebRevival(layout, daemon.get()::serveWeb, log);
+      var webRevival = new WebRevival(layout, secrets, daemon.get()::serveWeb, log);
       var webReviver = Thread.ofPlatform().name("web").daemon().start(webRevival);
       daemon.get().run(revival::needed);
       reviver.interrupt();

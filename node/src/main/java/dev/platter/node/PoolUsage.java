@@ -122,8 +122,13 @@ record PoolUsage(List<DiskFile> files) {
     }
   }
 
-  /** The name tells the format, never the content: in a raw file that is the guest's. */
+  /**
+   * The name tells the format, never the content: in a raw file that is the guest's. One without a
+   * suffix is a volume of a pod, which is a qcow2 file.
+   */
   private static long virtualSize(Path path) throws IOException {
-    return path.toString().endsWith(".qcow2") ? Qcow2Overlay.sizeOf(path) : Files.size(path);
+    var name = String.valueOf(path.getFileName());
+    var qcow2 = name.endsWith(".qcow2") || name.indexOf('.') < 0;
+    return qcow2 ? Qcow2Overlay.sizeOf(path) : Files.size(path);
   }
 }

@@ -76,6 +76,7 @@ final class Pools {
 
   List<PoolStatus> status() throws IOException {
     var out = new ArrayList<PoolStatus>();
+    var identities = new IdentityRecords(layout).list();
     for (var pool : list()) {
       var usage = PoolUsage.of(pool, layout);
       var vms =
@@ -87,7 +88,16 @@ final class Pools {
               .toList();
       out.add(
           new PoolStatus(
-              pool, usage.allocated(), usage.promised(), free(pool), usage.files().size(), vms));
+              pool,
+              usage.allocated(),
+              usage.promised(),
+              free(pool),
+              usage.files().size(),
+              vms,
+              identities.stream()
+                  .filter(disk -> pool.directory().equals(disk.file().getParent()))
+                  .map(disk -> disk.identity().key())
+                  .toList()));
     }
     return out;
   }
@@ -170,7 +180,7 @@ final class Pools {
             + ByteSize.of(taken).rounded()
             + " of it are used or reserved: "
             + consequence,
-        "Remove VMs that have disks there ('platter pools -o wide' names them), use another"
+        "Remove VMs and identities that have disks there ('platter pools -o wide' names them), use another"
             + " usage-type or copy mode, or raise "
             + Pool.LIMIT
             + pool.name()

@@ -16,6 +16,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What the QEMU of a VM has open, as the kernel says. QEMU opens disks by name, and between our
@@ -61,19 +63,82 @@ final class QemuProcess {
   }
 
   /**
+   * The process of a VM's QEMU.
+   *
+   * @param console of the VM, which no other QEMU has
+   */
+  static long pid(UUID vm, Path console) throws IOException {
+    var processes = of(vm, console);
+    if (processes.size() != 1) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "of the processes of this machine "
+              + processes.size()
+              + " say that they are the QEMU of the VM "
+              + vm,
+          "It must be one. Is libvirt on another machine?");
+    }
+    return Long.parseLong(String.valueOf(processes.getFirst().getFileName()));
+  }
+
+  /**
    * Kills the QEMU of a VM.
    *
    * @param console of the VM, which no other QEMU has, be it one of the same UUID
    */
   static void kill(UUID vm, Path console) {
     try {
-      for (var process : of(vm, List.of(console.toString()))) {
+      for (var process : of(vm, console)) {
         ProcessHandle.of(Long.parseLong(String.valueOf(process.getFileName())))
             .ifPresent(ProcessHandle::destroyForcibly);
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /**
+   * The processes that were told to be this VM and listen on its console. libvirt hands that socket
+   * over as a file descriptor, so only the kernel knows whose it is.
+   */
+  private static List<Path> of(UUID vm, Path console) throws IOException {
+    var out = new ArrayList<Path>();
+    for (var process : of(vm, List.of())) {
+      try {
+        var sockets = sockets(process.resolve("net/unix"), console);
+        if (links(process.resolve("fd")).anyMatch(sockets::contains)) {
+          out.add(process);
+        }
+      } catch (IOException e) {
+        // It ended.
+      }
+    }
+    return out;
+  }
+
+  /** What the links of descriptors that are sockets with this path say. */
+  private static Set<String> sockets(Path table, Path socket) throws IOException {
+    try (var lines = Files.lines(table, BYTES)) {
+      return lines
+          .map(line -> line.strip().split(" +", 8))
+          .filter(columns -> columns.length == 8 && columns[7].equals(socket.toString()))
+          .map(columns -> "socket:[" + columns[6] + "]")
+          .collect(Collectors.toSet());
+    }
+  }
+
+  private static Stream<String> links(Path descriptors) throws IOException {
+    var out = new ArrayList<String>();
+    try (DirectoryStream<Path> open = Files.newDirectoryStream(descriptors)) {
+      for (var descriptor : open) {
+        try {
+          out.add(Files.readSymbolicLink(descriptor).toString());
+        } catch (IOException e) {
+          // It was closed.
+        }
+      }
+    }
+    return out.stream();
   }
 
   /**

@@ -42,6 +42,7 @@ final class StepRunner {
   private final DynamicVolumes volumes;
   private final Pools pools;
   private final Machine machine;
+  private final ServerNames names;
   private final Progress progress;
   private final WebDisks webDisks;
 
@@ -54,6 +55,7 @@ final class StepRunner {
       DynamicVolumes volumes,
       Pools pools,
       Machine machine,
+      ServerNames names,
       Progress progress) {
     this.layout = layout;
     this.images = images;
@@ -64,6 +66,7 @@ final class StepRunner {
     this.volumes = volumes;
     this.pools = pools;
     this.machine = machine;
+    this.names = names;
     this.progress = progress;
     this.webDisks = new WebDisks(layout, images);
   }
@@ -78,7 +81,8 @@ final class StepRunner {
       case Step.MakeVolume volume -> volumes.make(vm.plan(), volume);
       case Step.ServeVolume volume -> volumes.serve(vm.plan(), volume);
       case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
-      case Step.EnsureImage image -> images.ensure(image.reference(), image.digest(), progress);
+      case Step.EnsureImage image ->
+          images.ensure(image.reference(), image.digest(), given.secrets().logins(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
       case Step.CheckDevice device -> disks.checkDevice(device);
@@ -96,6 +100,7 @@ final class StepRunner {
       case Step.CreateBlank blank ->
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
+      case Step.UseIdentity use -> use(use);
       case Step.StartDomain _ -> start(vm);
     }
   }
@@ -109,6 +114,7 @@ final class StepRunner {
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
       case Step.ServeVolume _,
           Step.EnsureImage _,
+          Step.UseIdentity _,
           Step.CheckFile _,
           Step.CheckDevice _,
           Step.CheckDiskImg _ -> {}
@@ -161,6 +167,7 @@ final class StepRunner {
               domainExists(plan) ? "libvirt domain " + domain.uuid() : null;
           case Step.MakeDiskImg img -> exists(img.unfinished());
           case Step.EnsureImage _,
+              Step.UseIdentity _,
               Step.TakeLease _,
               Step.CheckFile _,
               Step.CheckDevice _,
@@ -243,7 +250,8 @@ final class StepRunner {
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
     try (var opened = opened(vm.plan(), vm.plan().steps())) {
-      hypervisor(vm.plan()).start(vm.domainXml(layout), served(vm.plan()), opened.files());
+      var domain = names.pinned(vm.domainXml(layout), vm.plan());
+      hypervisor(vm.plan()).start(domain, served(vm.plan()), opened.files());
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -270,6 +278,18 @@ final class StepRunner {
     return OpenDisks.of(plan, steps, disks);
   }
 
+  private void use(Step.UseIdentity step) throws IOException {
+    var disk = new IdentityRecords(layout).find(step.identity());
+    if (disk.isEmpty()
+        || !disk.get().place().file().equals(step.file())
+        || !Files.isRegularFile(Path.of(step.file()), LinkOption.NOFOLLOW_LINKS)) {
+      throw PlatterException.of(
+          Code.NOT_FOUND,
+          "the disk of the identity " + step.identity() + " is not at " + step.file(),
+          "'platter identity ls' lists those that are here.");
+    }
+  }
+
   private void define(Plan plan, Step.DefineSecret step, SecretData secrets) throws IOException {
     var value = Secrets.password(step.protocol(), step.from(), secrets);
     try {
@@ -286,7 +306,7 @@ final class StepRunner {
     if (clone.lease() == null) {
       for (var image : plan.images().entrySet()) {
         if (clone.from().toString().equals(layout.base(image.getValue()).toString())) {
-          images.complete(image.getKey(), image.getValue(), progress);
+          images.complete(image.getKey(), image.getValue(), secrets.logins(), progress);
         }
       }
       write(clone, null, secrets, reservation);

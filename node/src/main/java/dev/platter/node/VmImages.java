@@ -1,32 +1,76 @@
 package dev.platter.node;
 
+import dev.platter.model.ImageLogins;
 import dev.platter.node.image.ImageUsers;
+import dev.platter.node.image.Way;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
- * The images that VMs use, as their plans say. A VM whose record cannot be read may use any image,
- * so then nothing is said at all.
+ * The images that VMs and identities use, as their records say. One whose record cannot be read may
+ * use any image, so then nothing is said at all.
  */
-record VmImages(StateLayout layout) implements ImageUsers {
+record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
   @Override
   public Set<String> digests() {
     var used = new HashSet<String>();
     records().forEach(record -> used.addAll(images(record)));
+    identities().forEach(disk -> used.add(disk.place().digest()));
     return used;
   }
 
   @Override
   public List<String> of(String digest) {
-    return records().stream()
-        .filter(record -> images(record).contains(digest))
-        .map(record -> record.plan().key().toString())
+    return Stream.concat(
+            records().stream()
+                .filter(record -> images(record).contains(digest))
+                .map(record -> record.plan().key().toString()),
+            identities().stream()
+                .filter(disk -> disk.place().digest().equals(digest))
+                .map(disk -> "identity " + disk.identity().key()))
         .toList();
+  }
+
+  @Override
+  public List<Way> ways(String digest) {
+    var out = new ArrayList<Way>();
+    for (var record : records()) {
+      for (var image : record.plan().images().entrySet()) {
+        if (image.getValue().equals(digest)) {
+          out.add(new Way(image.getKey(), logins(record.plan().key())));
+        }
+      }
+    }
+    for (var disk : identities()) {
+      if (disk.place().digest().equals(digest)) {
+        out.add(new Way(disk.identity().spec().image(), ImageLogins.NONE));
+      }
+    }
+    return out;
+  }
+
+  /** A VM whose Secrets cannot be read does not stand in the way of the others. */
+  private ImageLogins logins(VmKey key) {
+    try {
+      return secrets.of(key).logins();
+    } catch (IOException e) {
+      return ImageLogins.NONE;
+    }
+  }
+
+  private List<IdentityDisk> identities() {
+    try {
+      return new IdentityRecords(layout).users();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** A disk that is being attached needs its image before the plan says so. */

@@ -110,7 +110,7 @@ final class WebDisks {
   static WebAccess access(NetworkDisk disk, SecretData secrets) throws IOException {
     var web = disk.web();
     if (web == null) {
-      return new WebAccess(disk.toString(), null, new TreeMap<>());
+      return new WebAccess(disk.toString(), null, new TreeMap<>(), false);
     }
     var ca = web.ca();
     var headers = new TreeMap<String, byte[]>();
@@ -119,7 +119,10 @@ final class WebDisks {
     }
     try {
       return new WebAccess(
-          disk.toString(), ca == null ? null : Secrets.value(ca, secrets), headers);
+          disk.toString(),
+          ca == null ? null : Secrets.value(ca, secrets),
+          headers,
+          web.mustBeElsewhere());
     } catch (IllegalArgumentException e) {
       throw PlatterException.of(
           Code.INVALID, disk + ": " + e.getMessage(), "Correct the Secret.", e);

@@ -20,8 +20,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves again what a daemon that was killed has served with secrets from files. Other secrets a
- * command has to give again: guests wait until then.
+ * Serves again what a daemon that was killed has served with secrets: those from files, and those
+ * of VMs whose Secrets somebody here has. Others a command has to give again: guests wait until
+ * then.
  *
  * <p>All VMs get their turn in each round, so that one whose server is away keeps nobody waiting
  * for longer than an answer may take. A disk is served under its VM's lock, since nobody would end
@@ -31,6 +32,7 @@ final class WebRevival implements Runnable {
   private static final Duration EVERY = Duration.ofSeconds(5);
 
   private final StateLayout layout;
+  private final VmSecrets secrets;
   private final Server server;
   private final Consumer<String> log;
   private final Set<String> done = new HashSet<>();
@@ -41,8 +43,9 @@ final class WebRevival implements Runnable {
     void serve(String export, WebAccess access, @Nullable WebVersion expected) throws IOException;
   }
 
-  WebRevival(StateLayout layout, Server server, Consumer<String> log) {
+  WebRevival(StateLayout layout, VmSecrets secrets, Server server, Consumer<String> log) {
     this.layout = layout;
+    this.secrets = secrets;
     this.server = server;
     this.log = log;
   }
@@ -95,12 +98,14 @@ final class WebRevival implements Runnable {
   }
 
   private boolean serve(VmRecord vm, Step.ServeWeb web) {
+    var known = SecretData.NONE;
     try {
-      var access = WebDisks.access(web.from(), SecretData.NONE);
+      known = secrets.of(vm.plan().key());
+      var access = WebDisks.access(web.from(), known);
       server.serve(web.export(), access, WebDisks.noted(layout, vm, web));
     } catch (IOException | RuntimeException e) {
       tell(web.export(), "cannot serve " + web.from() + " again: " + e.getMessage());
-      if (isOurs(web.from())) {
+      if (e instanceof IOException || isOurs(web.from(), known)) {
         return false;
       }
     }
@@ -108,12 +113,16 @@ final class WebRevival implements Runnable {
     return true;
   }
 
-  /** Whether all secrets are files. */
-  private static boolean isOurs(NetworkDisk disk) {
+  /** Whether all secrets are here; else it is a command's to give them. */
+  private static boolean isOurs(NetworkDisk disk, SecretData known) {
     var web = Objects.requireNonNull(disk.web());
     var ca = web.ca();
-    return (ca == null || ca.kind() == SecretRef.Kind.FILE)
-        && web.headers().stream().allMatch(it -> it.value().kind() == SecretRef.Kind.FILE);
+    return (ca == null || isHere(ca, known))
+        && web.headers().stream().allMatch(header -> isHere(header.value(), known));
+  }
+
+  private static boolean isHere(SecretRef ref, SecretData known) {
+    return ref.kind() == SecretRef.Kind.FILE || known.has(ref.name());
   }
 
   /** A server that stays away is told of once. */

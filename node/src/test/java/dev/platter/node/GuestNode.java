@@ -125,7 +125,9 @@ final class GuestNode implements AutoCloseable {
 
   VmStatus run(String yaml) throws IOException {
     var objects = Manifests.objects("vm.yaml", yaml);
-    return node.run(objects.vms().getFirst(), objects);
+    var vm = objects.vms().getFirst();
+    node.identities().ensure(vm);
+    return node.run(vm, objects);
   }
 
   Console console(VmStatus vm) {

@@ -69,7 +69,7 @@ class NetworkReaderTest {
   void aNetworkDiskIsMeasuredAndCopied(String kind) throws Exception {
     var name = "reader-" + kind.replaceAll("[^a-z]", "");
     var disk = plan(storage.kinds().get(kind).store(name, content));
-    var reader = new NetworkReader(layout(), Progress.NONE);
+    var reader = new NetworkReader(layout(), ServerNames.AS_WRITTEN, Progress.NONE);
     var given = secrets(storage.secrets());
     assertThat(reader.size(disk, given)).isEqualTo(5 << 20);
     var copy = work.resolve(name + ".copy");
@@ -94,7 +94,9 @@ class NetworkReaderTest {
     var e =
         catchThrowableOfType(
             PlatterException.class,
-            () -> new NetworkReader(layout(), Progress.NONE).size(disk, given));
+            () ->
+                new NetworkReader(layout(), ServerNames.AS_WRITTEN, Progress.NONE)
+                    .size(disk, given));
     assertThat(e.code()).isEqualTo(PlatterException.Code.UNAVAILABLE);
     assertThat(e).hasMessageContaining(" cannot be read: ");
     assertThat(e.toString() + e.next())

@@ -6,6 +6,7 @@ import dev.platter.model.Endpoint;
 import dev.platter.model.HttpSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
 import dev.platter.model.SecretRef;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.web.WebAccess;
@@ -40,13 +41,14 @@ class WebRevivalTest {
   private final Set<String> away = new HashSet<>();
   private final List<String> tried = new ArrayList<>();
   private final List<String> told = new ArrayList<>();
+  private SecretData known = SecretData.NONE;
   private final Map<String, @Nullable WebVersion> served = new HashMap<>();
 
   @BeforeEach
   void prepare() throws IOException {
     layout = new StateLayout(work.resolve("state"), work.resolve("run"));
     token = Files.writeString(work.resolve("token"), "a token");
-    revival = new WebRevival(layout, this::serve, told::add);
+    revival = new WebRevival(layout, _ -> known, this::serve, told::add);
   }
 
   private void serve(String export, WebAccess access, @Nullable WebVersion expected) {
@@ -146,5 +148,16 @@ class WebRevivalTest {
     assertThat(revival.round()).isTrue();
     assertThat(tried).isEmpty();
     assertThat(told).singleElement().asString().contains("no Secret default/web");
+  }
+
+  @Test
+  void whatNeedsASecretThatIsStillHereIsServedAgain() throws IOException {
+    vm("a", SecretRef.ofObject("default", "web", "token"));
+    known = new SecretData(Map.of("default/web", Map.of("token", "a token".getBytes())));
+    away.add("web-a");
+    assertThat(revival.round()).as("its server is away").isFalse();
+    away.clear();
+    assertThat(revival.round()).isTrue();
+    assertThat(served).containsOnlyKeys("web-a");
   }
 }

@@ -2,7 +2,6 @@ package dev.platter.registry;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -46,22 +45,44 @@ public final class AddressPolicy {
               "fe80::/9",
               "ff00::/8"));
 
+  /**
+   * What leads back to the machine that connects, or to those who run it: loopback, link-local, the
+   * metadata services of clouds, and what is no server's address.
+   */
+  private static final List<Cidr> OWN =
+      cidrs(
+          List.of(
+              "0.0.0.0/8",
+              "100.100.100.200/32",
+              "127.0.0.0/8",
+              "168.63.129.16/32",
+              "169.254.0.0/16",
+              "192.0.0.0/24",
+              "224.0.0.0/3",
+              "::/96",
+              "fd00:ec2::/32",
+              "fe80::/9",
+              "ff00::/8"));
+
   /** IPv6 addresses that lead to the IPv4 address inside them, and where that begins. */
   private static final Cidr NAT64 = Cidr.parse("64:ff9b::/96");
 
   private static final Cidr SIX_TO_FOUR = Cidr.parse("2002::/16");
 
-  private final boolean any;
+  private final List<Cidr> refused;
   private final List<Cidr> allowed;
 
-  private AddressPolicy(boolean any, List<Cidr> allowed) {
-    this.any = any;
+  /**
+   * @param refused none means that everything is allowed
+   */
+  private AddressPolicy(List<Cidr> refused, List<Cidr> allowed) {
+    this.refused = refused;
     this.allowed = allowed;
   }
 
   /** No restriction: for names that the operator wrote. */
   public static AddressPolicy any() {
-    return new AddressPolicy(true, List.of());
+    return new AddressPolicy(List.of(), List.of());
   }
 
   /**
@@ -71,7 +92,15 @@ public final class AddressPolicy {
    * @param allowed networks such as {@code 10.1.0.0/16} or {@code fd00:1::/32}
    */
   public static AddressPolicy internetAnd(List<String> allowed) {
-    return new AddressPolicy(false, cidrs(allowed));
+    return new AddressPolicy(SPECIAL, cidrs(allowed));
+  }
+
+  /**
+   * Any other machine, wherever it is: for servers of disks, whose networks nobody lists. What this
+   * machine has on its own addresses beside loopback, others can reach too.
+   */
+  public static AddressPolicy otherMachines() {
+    return new AddressPolicy(OWN, List.of());
   }
 
   private static List<Cidr> cidrs(List<String> texts) {
@@ -79,11 +108,11 @@ public final class AddressPolicy {
   }
 
   boolean isAny() {
-    return any;
+    return refused.isEmpty();
   }
 
   boolean permits(InetAddress address) {
-    if (any || allowed.stream().anyMatch(cidr -> cidr.contains(address))) {
+    if (isAny() || allowed.stream().anyMatch(cidr -> cidr.contains(address))) {
       return true;
     }
     byte[] bytes = address.getAddress();
@@ -93,7 +122,7 @@ public final class AddressPolicy {
     if (SIX_TO_FOUR.contains(address)) {
       return permits(embedded(bytes, 2));
     }
-    return SPECIAL.stream().noneMatch(cidr -> cidr.contains(address));
+    return refused.stream().noneMatch(cidr -> cidr.contains(address));
   }
 
   private static InetAddress embedded(byte[] bytes, int start) {
@@ -106,22 +135,23 @@ public final class AddressPolicy {
   }
 
   /** Looks {@code host} up; does nothing where everything is allowed. */
-  void require(String host) throws RegistryException, UnknownHostException {
-    if (any) {
-      return;
+  public void require(String host) throws RegistryException, UnknownHostException {
+    if (!isAny()) {
+      require(host, InetAddress.getAllByName(host));
     }
-    List<String> refused = new ArrayList<>();
-    for (InetAddress address : InetAddress.getAllByName(host)) {
+  }
+
+  /** The same for a name that somebody has looked up. */
+  public void require(String host, InetAddress... addresses) throws RegistryException {
+    for (InetAddress address : addresses) {
       if (!permits(address)) {
-        refused.add(address.getHostAddress());
+        throw new RegistryException(
+            RegistryException.Kind.PROTOCOL,
+            "refused to go to %s: its address %s ".formatted(host, address.getHostAddress())
+                + (refused.equals(OWN)
+                    ? "is this machine itself, or a service for it alone"
+                    : "is not on the internet and not in the networks that the operator allows"));
       }
-    }
-    if (!refused.isEmpty()) {
-      throw new RegistryException(
-          RegistryException.Kind.PROTOCOL,
-          "refused to go to %s: its address %s is not on the internet and not in the networks that"
-                  .formatted(host, refused.getFirst())
-              + " the operator allows");
     }
   }
 }

@@ -55,6 +55,11 @@ final class Authorization {
     return login().isPresent();
   }
 
+  /** Whether the registry was shown a login, or a token that one has bought. */
+  synchronized boolean loggedIn() {
+    return header != null && login.isPresent();
+  }
+
   private Optional<Login> login() throws IOException {
     if (!looked) {
       login = credentials.find(image);

@@ -33,6 +33,7 @@ public final class Credentials {
 
   private final Map<String, Login> logins;
   private final Helpers helpers;
+  private final @Nullable Credentials next;
 
   /**
    * One account. Never printed. By Docker's convention the user {@code <token>} has no password but
@@ -75,8 +76,13 @@ public final class Credentials {
   }
 
   private Credentials(Map<String, Login> logins, Helpers helpers) {
+    this(logins, helpers, null);
+  }
+
+  private Credentials(Map<String, Login> logins, Helpers helpers, @Nullable Credentials next) {
     this.logins = Map.copyOf(logins);
     this.helpers = helpers;
+    this.next = next;
   }
 
   public static Credentials none() {
@@ -86,6 +92,11 @@ public final class Credentials {
   /** The content of such a file, as a Secret of type {@code dockerconfigjson} has it. */
   public static Credentials parse(byte[] json) throws IOException {
     return new Credentials(parse(json, "the registry credentials").logins, Helpers.NONE);
+  }
+
+  /** These, and {@code other} for what they do not know. */
+  Credentials orElse(Credentials other) {
+    return new Credentials(logins, helpers, next == null ? other : next.orElse(other));
   }
 
   /**
@@ -180,9 +191,14 @@ public final class Credentials {
 
   /**
    * The host's own helper; else the most specific entry: for the repository, for a part of its
-   * path, or for the host; else what the general helper knows.
+   * path, or for the host; else what the general helper knows; else what the next ones know.
    */
   Optional<Login> find(Reference image) throws IOException {
+    Optional<Login> found = own(image);
+    return found.isPresent() || next == null ? found : next.find(image);
+  }
+
+  private Optional<Login> own(Reference image) throws IOException {
     String helper = helpers.byHost.get(image.host());
     if (helper != null && !helper.isEmpty()) {
       return helpers.ask(helper, image.host());

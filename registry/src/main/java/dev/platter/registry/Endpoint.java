@@ -50,6 +50,10 @@ final class Endpoint {
     return transport;
   }
 
+  boolean loggedIn() {
+    return authorization.loggedIn();
+  }
+
   /** What every registry answers. */
   URI base() throws IOException {
     return uri("").resolve("/v2/");

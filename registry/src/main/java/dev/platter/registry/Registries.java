@@ -32,6 +32,21 @@ public final class Registries {
     this.transport = transport;
   }
 
+  /**
+   * The same registries for somebody who has logins of their own; ours count where those know
+   * nothing. Limits on connections are shared.
+   *
+   * @param logins in the format of Docker's {@code config.json}; the first that knows a registry
+   *     counts
+   */
+  public Registries with(List<byte[]> logins) throws IOException {
+    Credentials all = credentials;
+    for (byte[] document : logins.reversed()) {
+      all = Credentials.parse(document).orElse(all);
+    }
+    return new Registries(settings, all, transport);
+  }
+
   /** For reading {@code image} and others of its repository. */
   public RegistryClient client(Reference image) {
     return new RegistryClient(image, this);

@@ -84,6 +84,16 @@ public final class RegistryClient implements BlobSource {
     return new RangeStream(blob, body, whole, from, length);
   }
 
+  /** The repository with its host; all of its images are for the same people. */
+  public String repository() {
+    return image.host() + "/" + image.repository();
+  }
+
+  /** Whether a login was wanted so far, and given. */
+  public synchronized boolean loggedIn() {
+    return endpoints != null && endpoints.stream().anyMatch(Endpoint::loggedIn);
+  }
+
   /** Opens one more connection, for a request that is going to follow. Never fails. */
   public void connect() {
     try {

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,9 @@ public record RegistrySettings(
 
   private static final int CONNECTIONS = 16;
 
+  /** Networks, with commas between them, that images may come from beside the internet. */
+  private static final String NETWORKS = "PLATTER_IMAGE_NETWORKS";
+
   public RegistrySettings {
     registries = List.copyOf(registries);
     certificates = List.copyOf(certificates);
@@ -41,7 +45,10 @@ public record RegistrySettings(
     return new RegistrySettings(List.of(), List.of(), AddressPolicy.any(), CONNECTIONS);
   }
 
-  /** What podman, skopeo and Docker would use for this user; any address. */
+  /**
+   * What podman, skopeo and Docker would use for this user; any address, unless the environment
+   * says which networks are allowed.
+   */
   public static RegistrySettings fromEnvironment(Map<String, String> environment)
       throws IOException {
     @Nullable String home = environment.get("HOME");
@@ -58,12 +65,21 @@ public record RegistrySettings(
     confs.add(Path.of("/etc/containers/registries.conf"));
     certificates.add(Path.of("/etc/containers/certs.d"));
     certificates.add(Path.of("/etc/docker/certs.d"));
+    AddressPolicy policy = policy(environment.get(NETWORKS));
     for (Path file : confs) {
       if (Files.isRegularFile(file)) {
-        return new RegistrySettings(parse(file), certificates, AddressPolicy.any(), CONNECTIONS);
+        return new RegistrySettings(parse(file), certificates, policy, CONNECTIONS);
       }
     }
-    return new RegistrySettings(List.of(), certificates, AddressPolicy.any(), CONNECTIONS);
+    return new RegistrySettings(List.of(), certificates, policy, CONNECTIONS);
+  }
+
+  /** Set where those who name images are not those who run the machine. */
+  private static AddressPolicy policy(@Nullable String networks) {
+    return networks == null
+        ? AddressPolicy.any()
+        : AddressPolicy.internetAnd(
+            Stream.of(networks.split(",")).map(String::strip).filter(n -> !n.isEmpty()).toList());
   }
 
   /** The registries in a {@code registries.conf}; see there what of it is understood. */

@@ -98,6 +98,29 @@ class AddressPolicyTest {
   }
 
   @ParameterizedTest
+  @CsvSource({
+    "127.0.0.1, false",
+    "127.8.8.8, false",
+    "0.0.0.0, false",
+    "::1, false",
+    "::ffff:127.0.0.1, false",
+    "64:ff9b::7f00:1, false",
+    "fe80::1, false",
+    "169.254.169.254, false",
+    "fd00:ec2::254, false",
+    "224.0.0.1, false",
+    "10.0.0.1, true",
+    "198.18.0.1, true",
+    "100.64.0.1, true",
+    "fd12::1, true",
+    "203.0.114.1, true",
+  })
+  void aDiskIsServedByAnyOtherMachine(String address, boolean permitted) throws IOException {
+    assertThat(AddressPolicy.otherMachines().permits(InetAddress.getByName(address)))
+        .isEqualTo(permitted);
+  }
+
+  @ParameterizedTest
   @ValueSource(strings = {"10.0.0.0", "10.0.0.0/33", "localhost/8", "/8", "1.2.3/8", "::/129"})
   void whatIsNoNetworkIsRefused(String text) {
     assertThatThrownBy(() -> AddressPolicy.internetAnd(List.of(text)))

@@ -3,6 +3,8 @@ package dev.platter.block.nbd;
 import static dev.platter.block.nbd.Protocol.*;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import dev.platter.block.wire.Input;
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ByteChannel;

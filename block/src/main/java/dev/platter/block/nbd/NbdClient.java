@@ -3,6 +3,8 @@ package dev.platter.block.nbd;
 import static dev.platter.block.nbd.Protocol.*;
 
 import dev.platter.block.Extent;
+import dev.platter.block.wire.Input;
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;

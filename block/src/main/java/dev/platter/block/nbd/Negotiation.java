@@ -4,6 +4,8 @@ import static dev.platter.block.nbd.Protocol.*;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.platter.block.BlockDevice;
+import dev.platter.block.wire.Input;
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ByteChannel;

@@ -5,6 +5,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.wire.BufferPool;
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;

@@ -1,6 +1,7 @@
 package dev.platter.block.nbd;
 
 import dev.platter.block.BlockDevice;
+import dev.platter.block.wire.Input;
 import java.nio.channels.ByteChannel;
 
 /**

@@ -1,5 +1,6 @@
 package dev.platter.block.nbd;
 
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.net.StandardSocketOptions;

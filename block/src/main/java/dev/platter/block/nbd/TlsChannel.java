@@ -1,5 +1,6 @@
 package dev.platter.block.nbd;
 
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ByteChannel;

@@ -4,6 +4,10 @@ import static dev.platter.block.nbd.Protocol.*;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.wire.BufferPool;
+import dev.platter.block.wire.Input;
+import dev.platter.block.wire.PeerConnection;
+import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channel;
@@ -221,7 +225,7 @@ final class Transmission {
       // The client is gone; closing lets the connection's own thread know.
     } finally {
       if (!answered) {
-        Connection.closeQuietly(channel);
+        PeerConnection.closeQuietly(channel);
       }
     }
   }

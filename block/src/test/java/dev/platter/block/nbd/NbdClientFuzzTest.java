@@ -4,9 +4,11 @@ import static dev.platter.block.nbd.Protocol.*;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.platter.block.Extent;
+import dev.platter.block.wire.Input;
+import dev.platter.block.wire.PeerException;
+import dev.platter.block.wire.ScriptedPeer;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.ByteChannel;
 import java.util.List;
 
 /**
@@ -20,7 +22,7 @@ class NbdClientFuzzTest {
   @FuzzTest(maxDuration = "30s")
   void anyServerIsAgreedWithOrRefused(byte[] input) throws IOException {
     try {
-      var server = new Server(input);
+      var server = new ScriptedPeer(ByteBuffer.wrap(input));
       ServedExport export = new Introduction(server, new Input(server), "d").run();
       if (export.size() < 0 || export.mostBytes() < 1 || export.mostBytes() > MOST_PAYLOAD) {
         throw new AssertionError(export.toString());
@@ -51,10 +53,12 @@ class NbdClientFuzzTest {
     }
     byte[] bytes = new byte[out.flip().remaining()];
     out.get(bytes);
-    converse(new Server(bytes), new ServedExport(SIZE, HAS_FLAGS, structured, 0, MOST_PAYLOAD));
+    converse(
+        new ScriptedPeer(ByteBuffer.wrap(bytes)),
+        new ServedExport(SIZE, HAS_FLAGS, structured, 0, MOST_PAYLOAD));
   }
 
-  private static void converse(Server server, ServedExport export) throws IOException {
+  private static void converse(ScriptedPeer server, ServedExport export) throws IOException {
     var answers = new Answers(new Input(server), export);
     var small = new NbdClient.Read(0, ByteBuffer.allocate(40));
     var large = new NbdClient.Read(4096, ByteBuffer.allocate(60_000));
@@ -82,40 +86,5 @@ class NbdClientFuzzTest {
     if (!right) {
       throw new AssertionError(finished + " is not what was asked for");
     }
-  }
-
-  /** Sends the input in pieces of changing size, then ends. */
-  private static final class Server implements ByteChannel {
-    private final ByteBuffer input;
-
-    Server(byte[] input) {
-      this.input = ByteBuffer.wrap(input);
-    }
-
-    @Override
-    public int read(ByteBuffer into) {
-      if (!input.hasRemaining()) {
-        return -1;
-      }
-      int n = Math.min(into.remaining(), Math.min(input.remaining(), 1 + input.position() % 97));
-      into.put(input.slice(input.position(), n));
-      input.position(input.position() + n);
-      return n;
-    }
-
-    @Override
-    public int write(ByteBuffer from) {
-      int n = from.remaining();
-      from.position(from.limit());
-      return n;
-    }
-
-    @Override
-    public boolean isOpen() {
-      return true;
-    }
-
-    @Override
-    public void close() {}
   }
 }

@@ -5,9 +5,10 @@ import static dev.platter.block.nbd.Protocol.*;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.platter.block.BlockDevice;
 import dev.platter.block.MemoryDevice;
+import dev.platter.block.wire.BufferPool;
+import dev.platter.block.wire.ScriptedPeer;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.ByteChannel;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -59,7 +60,7 @@ class NbdFuzzTest {
   }
 
   private static void converse(byte[] input) {
-    var client = new Client(input);
+    var client = new ScriptedPeer(ByteBuffer.wrap(input));
     try (var device = new MemoryDevice(SIZE)) {
       Session session = new Negotiation(client, new OneExport(device), Negotiation.Tls.NONE).run();
       if (session != null) {
@@ -68,8 +69,8 @@ class NbdFuzzTest {
     } catch (IOException ended) {
       // The only other way for a conversation to end.
     }
-    if (client.sent > MOST_SENT) {
-      throw new AssertionError(input.length + " bytes made the server send " + client.sent);
+    if (client.received() > MOST_SENT) {
+      throw new AssertionError(input.length + " bytes made the server send " + client.received());
     }
   }
 
@@ -88,42 +89,5 @@ class NbdFuzzTest {
     public @Nullable BlockDevice use(String name) {
       return find(name);
     }
-  }
-
-  /** Sends the input in pieces of changing size and counts what comes back. */
-  private static final class Client implements ByteChannel {
-    private final ByteBuffer input;
-    long sent;
-
-    Client(byte[] input) {
-      this.input = ByteBuffer.wrap(input);
-    }
-
-    @Override
-    public int read(ByteBuffer into) {
-      if (!input.hasRemaining()) {
-        return -1;
-      }
-      int n = Math.min(into.remaining(), Math.min(input.remaining(), 1 + input.position() % 97));
-      into.put(input.slice(input.position(), n));
-      input.position(input.position() + n);
-      return n;
-    }
-
-    @Override
-    public int write(ByteBuffer from) {
-      int n = from.remaining();
-      sent += n;
-      from.position(from.limit());
-      return n;
-    }
-
-    @Override
-    public boolean isOpen() {
-      return true;
-    }
-
-    @Override
-    public void close() {}
   }
 }

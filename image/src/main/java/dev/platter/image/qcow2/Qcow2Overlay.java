@@ -117,20 +117,12 @@ public final class Qcow2Overlay {
   public static void create(
       Path path, @Nullable Backing backing, long virtualSize, Clusters clusters)
       throws IOException {
-    if (virtualSize <= 0 || virtualSize > MAX_VIRTUAL_SIZE) {
-      throw new IllegalArgumentException(
-          "virtual size %d: it must be 1 to %d".formatted(virtualSize, MAX_VIRTUAL_SIZE));
-    }
-    long size = (virtualSize + 511) & ~511L;
+    long size = diskSize(virtualSize);
     long[] addresses = clusters.addresses();
     check(addresses, size);
     var layout = OverlayLayout.of(size, addresses);
-    ByteBuffer header = header(backing, size, layout);
     try (FileChannel file = FileChannel.open(path, CREATE_NEW, WRITE)) {
-      write(file, header, 0);
-      writeRefcounts(file, layout);
-      write(file, ByteBuffer.allocate(1), layout.end() * CLUSTER - 1);
-      writeTables(file, layout, addresses);
+      describe(file, backing, size, layout, addresses);
       ByteBuffer cluster = ByteBuffer.allocateDirect(CLUSTER);
       for (int i = 0; i < addresses.length; i++) {
         clusters.read(addresses[i], cluster.clear());
@@ -140,7 +132,30 @@ public final class Qcow2Overlay {
     }
   }
 
-  private static void check(long[] addresses, long size) {
+  /** As a disk can be: whole sectors. */
+  static long diskSize(long virtualSize) {
+    if (virtualSize <= 0 || virtualSize > MAX_VIRTUAL_SIZE) {
+      throw new IllegalArgumentException(
+          "virtual size %d: it must be 1 to %d".formatted(virtualSize, MAX_VIRTUAL_SIZE));
+    }
+    return (virtualSize + 511) & ~511L;
+  }
+
+  /** Writes all but the data, into a file that has zeros there. */
+  static void describe(
+      FileChannel file,
+      @Nullable Backing backing,
+      long size,
+      OverlayLayout layout,
+      long[] addresses)
+      throws IOException {
+    write(file, header(backing, size, layout), 0);
+    writeRefcounts(file, layout);
+    SparseWriter.extend(file, layout.end() * CLUSTER);
+    writeTables(file, layout, addresses);
+  }
+
+  static void check(long[] addresses, long size) {
     long next = 0;
     for (long address : addresses) {
       if (address < next || address % CLUSTER != 0 || address >= size) {

@@ -18,6 +18,8 @@ public final class PinnedFile implements Closeable {
   private static final int KIND = 0170000;
   private static final int REGULAR = 0100000;
   private static final int BLOCK_DEVICE = 0060000;
+  private static final int DIRECTORY = 0040000;
+  private static final int SOCKET = 0140000;
 
   private final int fd;
   private final int mode;
@@ -88,10 +90,10 @@ public final class PinnedFile implements Closeable {
       case REGULAR -> "a regular file";
       case BLOCK_DEVICE -> "a block device";
       case 0020000 -> "a character device";
-      case 0040000 -> "a directory";
+      case DIRECTORY -> "a directory";
       case 0120000 -> "a symbolic link";
       case 0010000 -> "a FIFO";
-      case 0140000 -> "a socket";
+      case SOCKET -> "a socket";
       default -> "something unknown";
     };
   }
@@ -102,6 +104,14 @@ public final class PinnedFile implements Closeable {
 
   public boolean isBlockDevice() {
     return (mode & KIND) == BLOCK_DEVICE;
+  }
+
+  public boolean isDirectory() {
+    return (mode & KIND) == DIRECTORY;
+  }
+
+  public boolean isSocket() {
+    return (mode & KIND) == SOCKET;
   }
 
   /** How many names (hard links) it has. */

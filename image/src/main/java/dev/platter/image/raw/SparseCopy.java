@@ -26,6 +26,7 @@ public final class SparseCopy {
   }
 
   private static final int BUFFER = 1 << 20;
+  private static final int PAGE = 4096;
 
   private SparseCopy() {}
 
@@ -53,6 +54,52 @@ public final class SparseCopy {
         Files.deleteIfExists(target);
         throw e;
       }
+    }
+  }
+
+  /**
+   * Writes a disk over whatever the target holds, and syncs it: what is a hole in the file reads as
+   * zeros there.
+   *
+   * @param progress is told how many bytes of the size are done
+   */
+  public static void copy(Path source, RawTarget target, LongConsumer progress) throws IOException {
+    try (NativeFile from = NativeFile.open(source)) {
+      long size = from.channel().size();
+      target.begin(size);
+      // Aligned, so that a device can be written past the page cache.
+      ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER + PAGE).alignedSlice(PAGE);
+      for (long hole = 0; hole < size; ) {
+        long found = from.nextData(hole);
+        long data = found < 0 ? size : found;
+        target.zero(hole, data - hole);
+        hole = data < size ? Math.min(size, from.nextHole(data)) : size;
+        write(from.channel(), data, hole, target, buffer, progress);
+        progress.accept(hole);
+      }
+      target.force();
+    }
+  }
+
+  private static void write(
+      FileChannel source,
+      long from,
+      long to,
+      RawTarget target,
+      ByteBuffer buffer,
+      LongConsumer progress)
+      throws IOException {
+    for (long at = from; at < to; ) {
+      buffer.clear().limit((int) Math.min(BUFFER, to - at));
+      while (buffer.hasRemaining()) {
+        if (source.read(buffer, at + buffer.position()) < 0) {
+          throw new EOFException("the source ends at " + (at + buffer.position()));
+        }
+      }
+      long length = buffer.position();
+      target.write(buffer.flip(), at);
+      at += length;
+      progress.accept(at);
     }
   }
 

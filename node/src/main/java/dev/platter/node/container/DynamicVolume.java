@@ -92,7 +92,7 @@ public final class DynamicVolume {
       moments.accept(Moment.CREATED);
       runtime.start(address, files);
       moments.accept(Moment.STARTED);
-      var service = new VolumeService(address, files);
+      var service = address.service(files);
       awaitReady(service, address);
       moments.accept(Moment.READY);
       return VolumeService.source(ask(service, address));
@@ -130,7 +130,7 @@ public final class DynamicVolume {
       case ENDED, RUNNING -> runtime.start(address, files);
     }
     try {
-      awaitReady(new VolumeService(address, files), address);
+      awaitReady(address.service(files), address);
     } catch (PlatterException e) {
       throw e.with(ContainerLog.tail(files));
     }
@@ -201,7 +201,7 @@ public final class DynamicVolume {
         throw PlatterException.of(
             Code.UNAVAILABLE,
             "%s is not ready after %d s: %s"
-                .formatted(address.readiness(), patience.ready().toSeconds(), why),
+                .formatted(address.endpoint().readiness(), patience.ready().toSeconds(), why),
             "The container has to listen there: see PLATTER_LISTEN and PORT in its environment.");
       }
       sleep();
@@ -277,7 +277,7 @@ public final class DynamicVolume {
     for (var again = false; ; again = true) {
       try {
         runtime.start(address, files);
-        var service = new VolumeService(address, files);
+        var service = address.service(files);
         awaitReady(service, address);
         service.delete(patience.delete());
         return;

@@ -59,16 +59,13 @@ record ServiceAddress(String container, Scheme scheme, int port, @Nullable Strin
     Durable.publish(files.address(), JSON.writeValueAsBytes(this));
   }
 
-  URI volume() {
-    return at("/volume");
+  VolumeEndpoint endpoint() {
+    return new VolumeEndpoint(
+        container, URI.create(scheme.word() + "://" + HOST + ":" + port), probe);
   }
 
-  /** What is asked to learn whether the service is ready. */
-  URI readiness() {
-    return probe == null ? volume() : at(probe);
-  }
-
-  private URI at(String path) {
-    return URI.create(scheme.word() + "://" + HOST + ":" + port + path);
+  VolumeService service(VolumeFiles files) throws IOException {
+    return new VolumeService(
+        endpoint(), scheme == Scheme.HTTPS ? Files.readAllBytes(files.ca()) : new byte[0]);
   }
 }

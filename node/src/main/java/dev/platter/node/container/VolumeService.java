@@ -16,17 +16,11 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.security.GeneralSecurityException;
-import java.security.KeyStore;
-import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import javax.net.ssl.SSLContext;
-import javax.net.ssl.TrustManagerFactory;
 
 /**
  * The three requests that a container which makes volumes understands, all for {@code /volume}:
@@ -45,61 +39,46 @@ import javax.net.ssl.TrustManagerFactory;
  * <p>Each request has a connection of its own: a service that takes one connection at a time would
  * never see a second one while the first is kept open.
  */
-final class VolumeService {
+public final class VolumeService {
   private static final int MOST_BYTES = 64 << 10;
   private static final Duration READINESS_TRY = Duration.ofSeconds(2);
 
-  private final ServiceAddress address;
-  private final String volume;
+  private final VolumeEndpoint at;
   private final HttpClient.Builder clients;
 
-  VolumeService(ServiceAddress address, VolumeFiles files) throws IOException {
-    this.address = address;
-    this.volume = address.container();
+  /**
+   * @param authority the certificate of the volume's own authority, in PEM; without HTTPS it says
+   *     nothing
+   */
+  public VolumeService(VolumeEndpoint at, byte[] authority) throws IOException {
+    this.at = at;
     this.clients =
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
             .followRedirects(HttpClient.Redirect.NEVER)
             .proxy(HttpClient.Builder.NO_PROXY)
             .connectTimeout(READINESS_TRY);
-    if (address.scheme() == VolumeContainer.Scheme.HTTPS) {
-      clients.sslContext(trusting(files));
-    }
-  }
-
-  /** A context that knows the volume's own authority and no other. */
-  private static SSLContext trusting(VolumeFiles files) throws IOException {
-    try (var in = Files.newInputStream(files.ca())) {
-      var authority = CertificateFactory.getInstance("X.509").generateCertificate(in);
-      var store = KeyStore.getInstance(KeyStore.getDefaultType());
-      store.load(null, null);
-      store.setCertificateEntry("ca", authority);
-      var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-      trust.init(store);
-      var context = SSLContext.getInstance("TLS");
-      context.init(null, trust.getTrustManagers(), null);
-      return context;
-    } catch (GeneralSecurityException e) {
-      throw new IOException("the certificate " + files.ca() + " cannot be used", e);
+    if (at.encrypted()) {
+      clients.sslContext(VolumeTrust.context(authority));
     }
   }
 
   /** Asks once; throws with the reason while the service is not ready. */
-  void probe() throws IOException {
-    var request = HttpRequest.newBuilder(address.readiness()).GET();
+  public void probe() throws IOException {
+    var request = HttpRequest.newBuilder(at.readiness()).GET();
     int status;
     try {
       status = send(request, READINESS_TRY).statusCode();
     } catch (TimeoutException e) {
       throw new IOException("no answer", e);
     }
-    if (address.probe() != null && (status < 200 || status > 399)) {
-      throw new IOException("the answer to GET " + address.readiness() + " was " + status);
+    if (at.probe() != null && (status < 200 || status > 399)) {
+      throw new IOException("the answer to GET " + at.readiness() + " was " + status);
     }
   }
 
   /** What PUT said, byte for byte; {@link #source} reads it. */
-  byte[] put(Duration limit) throws NotMadeException {
+  public byte[] put(Duration limit) throws NotMadeException {
     var answer = change("PUT", BodyPublishers.ofByteArray(new byte[0]), limit);
     var status = answer.statusCode();
     if (status / 100 == 2) {
@@ -112,7 +91,7 @@ final class VolumeService {
     throw failure;
   }
 
-  void delete(Duration limit) {
+  public void delete(Duration limit) {
     var answer = change("DELETE", BodyPublishers.noBody(), limit);
     var status = answer.statusCode();
     if (status / 100 != 2 && status != 404 && status != 410) {
@@ -121,7 +100,7 @@ final class VolumeService {
   }
 
   /** The container's author is not trusted with more than to name a claim or an iSCSI target. */
-  static Source source(byte[] answer) {
+  public static Source source(byte[] answer) {
     Source source;
     try {
       source =
@@ -147,23 +126,23 @@ final class VolumeService {
   private HttpResponse<byte[]> change(
       String method, HttpRequest.BodyPublisher body, Duration limit) {
     var request =
-        HttpRequest.newBuilder(address.volume())
+        HttpRequest.newBuilder(at.address())
             .method(method, body)
             .header("Accept", "application/yaml")
-            .header("Idempotency-Key", volume)
-            .header("Platter-Volume", volume);
+            .header("Idempotency-Key", at.volume())
+            .header("Platter-Volume", at.volume());
     try {
       return send(request, limit);
     } catch (TimeoutException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
-          method + " " + address.volume() + ": no answer within " + limit.toSeconds() + " s",
+          method + " " + at.address() + ": no answer within " + limit.toSeconds() + " s",
           "Look at what the container is doing, and try again.",
           e);
     } catch (IOException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
-          method + " " + address.volume() + ": " + reason(e),
+          method + " " + at.address() + ": " + reason(e),
           "The container has to answer in full, with at most 64 KiB.",
           e);
     }
@@ -174,7 +153,7 @@ final class VolumeService {
     var failure =
         PlatterException.of(
             answer.statusCode() / 100 == 5 ? Code.UNAVAILABLE : Code.REFUSED,
-            method + " " + address.volume() + ": the container answered " + answer.statusCode(),
+            method + " " + at.address() + ": the container answered " + answer.statusCode(),
             answer.statusCode() / 100 == 3
                 ? "Redirects are not followed; the volume has to be made at this address."
                 : "Ask the author of the container, or look at its log.");
@@ -200,7 +179,7 @@ final class VolumeService {
   }
 
   /** The client hides some reasons in causes. */
-  static String reason(Throwable e) {
+  public static String reason(Throwable e) {
     if (e instanceof ConnectException) {
       return "nobody listens there";
     }
@@ -213,7 +192,7 @@ final class VolumeService {
   }
 
   /** The service said that it has made no volume, and why. */
-  static final class NotMadeException extends Exception {
+  public static final class NotMadeException extends Exception {
     private static final long serialVersionUID = 1L;
     private final PlatterException failure;
 
@@ -222,7 +201,7 @@ final class VolumeService {
       this.failure = failure;
     }
 
-    PlatterException failure() {
+    public PlatterException failure() {
       return failure;
     }
   }

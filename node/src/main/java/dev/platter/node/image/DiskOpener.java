@@ -3,7 +3,6 @@ package dev.platter.node.image;
 import dev.platter.block.base.Base;
 import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.ChunkCache;
-import dev.platter.block.base.KnownBases;
 import dev.platter.block.base.LayerFile;
 import dev.platter.block.base.StreamedFile;
 import dev.platter.image.BadImageException;
@@ -36,7 +35,7 @@ final class DiskOpener {
   private static final Duration TO_OPEN = Duration.ofMinutes(2);
 
   private final Path directory;
-  private final BlobSource source;
+  private final Ways source;
   private final Manifest manifest;
   private final Store store;
   private final Keepsakes keepsakes;
@@ -46,7 +45,7 @@ final class DiskOpener {
   private final List<LayerIndex> indexes = new CopyOnWriteArrayList<>();
 
   /** What the images of a machine have in common. */
-  record Store(ChunkCache cache, KnownBases known, IndexStore indexes) {}
+  record Store(ChunkCache cache, Donors donors, IndexStore indexes) {}
 
   /**
    * @param badNews is told of what is bad for good
@@ -72,7 +71,7 @@ final class DiskOpener {
   }
 
   private DiskOpener(
-      Path directory, BlobSource source, Manifest manifest, Store store, Keepsakes keepsakes) {
+      Path directory, Ways source, Manifest manifest, Store store, Keepsakes keepsakes) {
     this.keepsakes = keepsakes;
     this.directory = directory;
     this.source = source;
@@ -81,7 +80,7 @@ final class DiskOpener {
   }
 
   static Opened open(
-      Path directory, BlobSource source, Manifest manifest, Store store, Keepsakes keepsakes)
+      Path directory, Ways source, Manifest manifest, Store store, Keepsakes keepsakes)
       throws IOException {
     return new DiskOpener(directory, source, manifest, store, keepsakes).open();
   }
@@ -145,7 +144,9 @@ final class DiskOpener {
               return ids.isEmpty() ? null : ids.get(disk.position());
             },
             disk.file());
-    var file = LayerFile.open(directory, origin, store.cache(), store.known(), badNews);
+    var file =
+        LayerFile.open(
+            directory, origin, store.cache(), store.donors().forImageOf(source.place()), badNews);
     giveUpLater(file);
     try {
       if (prefix > 0) {
@@ -161,10 +162,7 @@ final class DiskOpener {
 
   private Opened opened(Base base, Closeable file, String name, boolean inOrder) {
     opened.set(true);
-    Optional<RegistryClient> advice =
-        !inOrder && source instanceof RegistryClient registry
-            ? Optional.of(registry)
-            : Optional.empty();
+    Optional<RegistryClient> advice = inOrder ? Optional.empty() : source.registry();
     return new Opened(base, file, name, badNews, indexes, advice, closed);
   }
 

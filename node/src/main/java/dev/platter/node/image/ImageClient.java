@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
@@ -33,6 +34,7 @@ public final class ImageClient implements Images {
   private final ImageSources sources;
   private final DaemonLauncher launcher;
   private final ImageRecords records;
+  private final ImagePlaces places;
   private final Map<String, byte[]> manifests = new ConcurrentHashMap<>();
 
   public ImageClient(StateLayout layout, ImageSources sources, DaemonLauncher launcher) {
@@ -40,15 +42,16 @@ public final class ImageClient implements Images {
     this.sources = sources;
     this.launcher = launcher;
     this.records = new ImageRecords(layout);
+    this.places = new ImagePlaces(layout);
   }
 
   /** In this process: a dry run must not leave a daemon behind. */
   @Override
-  public String resolve(String reference, BytesDone progress) {
+  public String resolve(String reference, ImageLogins logins, BytesDone progress) {
     return ImageErrors.explained(
         reference,
         () -> {
-          var resolved = sources.find(reference).resolve(progress);
+          var resolved = sources.find(reference, logins).resolve(progress);
           var digest = resolved.descriptor().digest().toString();
           manifests.put(digest, resolved.bytes());
           return digest;
@@ -56,16 +59,29 @@ public final class ImageClient implements Images {
   }
 
   @Override
-  public void ensure(String reference, String digest, BytesDone progress) throws IOException {
-    if (records.sealed(digest)) {
+  public void ensure(String reference, String digest, ImageLogins logins, BytesDone progress)
+      throws IOException {
+    if (isHereFor(reference, digest)) {
       records.touch(digest);
     } else {
-      call(new Message.Ensure(name(reference), digest, manifests.get(digest)), progress);
+      call(
+          new Message.Ensure(
+              find(reference).name(), digest, logins.documents(), manifests.get(digest)),
+          progress);
     }
   }
 
-  private String name(String reference) {
-    return ImageErrors.explained(reference, () -> sources.find(reference).name());
+  /** What an image that is everybody's was once called does not matter. */
+  private boolean isHereFor(String reference, String digest) throws IOException {
+    if (!records.sealed(digest)) {
+      return false;
+    }
+    var theirs = places.of(digest);
+    return theirs.isEmpty() || theirs.contains(find(reference).place());
+  }
+
+  private ImageSources.Located find(String reference) {
+    return ImageErrors.explained(reference, () -> sources.find(reference));
   }
 
   @Override
@@ -81,9 +97,10 @@ public final class ImageClient implements Images {
   }
 
   @Override
-  public void complete(String reference, String digest, BytesDone progress) throws IOException {
-    if (!records.sealed(digest)) {
-      call(new Message.Complete(name(reference), digest), progress);
+  public void complete(String reference, String digest, ImageLogins logins, BytesDone progress)
+      throws IOException {
+    if (!isHereFor(reference, digest)) {
+      call(new Message.Complete(find(reference).name(), digest, logins.documents()), progress);
     }
   }
 

@@ -3,6 +3,7 @@ package dev.platter.node.image;
 import dev.platter.block.FileDevice;
 import dev.platter.block.base.BaseFiles;
 import dev.platter.block.nbd.NbdServer;
+import dev.platter.model.ImageLogins;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.web.WebAccess;
@@ -153,34 +154,29 @@ public final class ImageDaemon implements AutoCloseable {
     }
   }
 
-  /** Removes unused images, the longest unwanted first, until the others have room. */
+  /**
+   * Removes unused images, the longest unwanted first, until the others have room. What they take
+   * is looked at again for each: one that was being completed takes less when it is.
+   */
   private void keepBelowLimit() {
     try {
-      var images = store.records().oldestFirst();
-      long bytes = 0;
-      for (var image : images) {
-        bytes += store.bytesOf(image.digest());
-      }
-      for (var image : images) {
-        if (bytes <= options.limit()) {
+      for (var image : store.records().oldestFirst()) {
+        if (store.bytes() <= options.limit()) {
           return;
         }
-        long freed = store.bytesOf(image.digest());
         synchronized (this) {
           var held = new AtomicBoolean();
-          var gone =
-              store.collect(
-                  other -> {
-                    if (!other.digest().equals(image.digest())) {
-                      return false;
-                    }
-                    held.set(!letGo(other));
-                    return !held.get();
-                  });
+          store.collect(
+              other -> {
+                if (!other.digest().equals(image.digest())) {
+                  return false;
+                }
+                held.set(!letGo(other));
+                return !held.get();
+              });
           if (held.get()) {
             return; // It is soon its turn again, and before that of one that was wanted later.
           }
-          bytes -= gone.isEmpty() ? 0 : freed;
         }
       }
     } catch (IOException e) {
@@ -196,17 +192,24 @@ public final class ImageDaemon implements AutoCloseable {
   private Message.Done answer(Message request, Images.BytesDone progress) throws IOException {
     return switch (request) {
       case Message.Ensure ensure -> {
+        var logins = new ImageLogins(ensure.logins());
         if (store.records().sealed(ensure.digest())) {
           store.records().touch(ensure.digest());
         } else {
-          images.serve(ensure.reference(), ensure.digest(), ensure.manifest());
+          images.serve(ensure.reference(), ensure.digest(), logins, ensure.manifest());
         }
+        store.admit(ensure.reference(), ensure.digest(), logins, progress);
         yield new Message.Done(List.of());
       }
       case Message.Complete complete -> {
+        var logins = new ImageLogins(complete.logins());
         if (!store.records().sealed(complete.digest())) {
-          images.serve(complete.reference(), complete.digest(), null).image().complete(progress);
+          images
+              .serve(complete.reference(), complete.digest(), logins, null)
+              .image()
+              .complete(progress);
         }
+        store.admit(complete.reference(), complete.digest(), logins, progress);
         yield new Message.Done(List.of());
       }
       case Message.ServeWeb serve -> {

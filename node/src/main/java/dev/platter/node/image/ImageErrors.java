@@ -29,7 +29,8 @@ final class ImageErrors {
           "An image for a VM has one raw or qcow2 file in /disk.",
           e);
     } catch (RegistryException e) {
-      throw PlatterException.of(code(e), "the image " + reference + ": " + e.getMessage(), "", e);
+      throw PlatterException.of(
+          code(e), "the image " + reference + ": " + e.getMessage(), advice(e), e);
     } catch (FileNotFoundException e) {
       throw PlatterException.of(
           Code.NOT_FOUND,
@@ -40,6 +41,12 @@ final class ImageErrors {
       throw PlatterException.of(
           Code.UNAVAILABLE, "the image " + reference + " cannot be read: " + e.getMessage(), "", e);
     }
+  }
+
+  private static String advice(RegistryException e) {
+    return e.kind() == RegistryException.Kind.UNAUTHORIZED
+        ? "On a cluster, imagePullSecrets of the VM or of its pod give logins."
+        : "";
   }
 
   private static Code code(RegistryException e) {

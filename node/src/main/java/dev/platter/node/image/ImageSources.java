@@ -2,6 +2,8 @@ package dev.platter.node.image;
 
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Resolved;
+import dev.platter.model.ImageLogins;
+import dev.platter.registry.RegistryClient;
 import java.io.IOException;
 
 /** Finds where an image comes from by its reference. */
@@ -13,6 +15,11 @@ public interface ImageSources {
    *     settings
    */
   record Located(BlobSource source, String tagOrDigest, String name) {
+    /** Who may read one of the images there may read all: a repository, or what has no logins. */
+    String place() {
+      return source instanceof RegistryClient registry ? registry.repository() : name;
+    }
+
     /** What it is now. A file from the web has to be here to have a digest. */
     Resolved resolve(Images.BytesDone progress) throws IOException {
       return source instanceof WebImage web ? web.fetch(progress) : source.resolve(tagOrDigest);
@@ -29,5 +36,14 @@ public interface ImageSources {
    */
   default Located at(String name) throws IOException {
     return find(name);
+  }
+
+  /** For somebody who has logins; where nobody logs in they are of no use. */
+  default Located find(String reference, ImageLogins logins) throws IOException {
+    return find(reference);
+  }
+
+  default Located at(String name, ImageLogins logins) throws IOException {
+    return at(name);
   }
 }

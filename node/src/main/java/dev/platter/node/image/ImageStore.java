@@ -1,20 +1,21 @@
 package dev.platter.node.image;
 
+import dev.platter.block.base.Base;
 import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.ChunkCache;
-import dev.platter.block.base.KnownBases;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
 import dev.platter.image.lazy.LayerIndex;
 import dev.platter.image.oci.BlobSource;
+import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Document;
 import dev.platter.image.oci.Manifest;
 import dev.platter.image.raw.SparseFile;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
 import dev.platter.plan.StateLayout;
-import dev.platter.registry.RegistryClient;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -40,7 +41,8 @@ final class ImageStore implements AutoCloseable {
   private final ImageSources sources;
   private final ImageUsers users;
   private final ImageRecords records;
-  private final KnownBases known = new KnownBases();
+  private final ImagePlaces places;
+  private final Donors donors = new Donors();
   private final DiskOpener.Store shared;
   private final WebStore web;
 
@@ -52,8 +54,9 @@ final class ImageStore implements AutoCloseable {
     this.sources = sources;
     this.users = users;
     this.records = new ImageRecords(layout);
+    this.places = new ImagePlaces(layout);
     this.shared =
-        new DiskOpener.Store(new ChunkCache(CACHE), known, new IndexStore(layout.indexes()));
+        new DiskOpener.Store(new ChunkCache(CACHE), donors, new IndexStore(layout.indexes()));
     this.web = new WebStore(layout);
     Durable.makeDirectories(layout.images());
     web.clean(this::isUsed, false);
@@ -72,12 +75,13 @@ final class ImageStore implements AutoCloseable {
   /** Other images may copy from a sealed base. */
   void donate(String digest) throws IOException {
     if (Files.exists(new BaseFiles(layout.image(digest)).index())) {
-      known.add(layout.image(digest));
+      donors.add(layout.image(digest), places.of(digest));
     }
   }
 
   /** Opens an image that is not sealed, or begins it; nothing is left of one that is refused. */
-  LazyImage open(String reference, String digest, byte @Nullable [] manifest) throws IOException {
+  LazyImage open(String reference, String digest, ImageLogins logins, byte @Nullable [] manifest)
+      throws IOException {
     var before = records.find(digest);
     before.ifPresent(ImageStore::refuseQuarantined);
     return ImageErrors.explained(
@@ -89,9 +93,14 @@ final class ImageStore implements AutoCloseable {
             Durable.makeDirectories(directory);
           }
           try {
-            var source = sources.at(reference).source();
+            var source = new Ways(sources, reference, logins, usersOf(digest));
             var keepsakes = new Keepsakes();
-            var found = manifest(source, digest, manifest, keepsakes);
+            // Who has logins is let in by the registry, whatever manifest they know of.
+            var given = logins.isEmpty() ? manifest : null;
+            var found = manifest(source, digest, given, keepsakes);
+            if (before.isEmpty() && source.loggedIn()) {
+              places.add(digest, source.place());
+            }
             var disk = DiskOpener.open(directory, source, found, shared, keepsakes);
             var image = LazyImage.open(this, disk, reference, digest, before.orElse(null));
             keepsakes.keep();
@@ -106,6 +115,56 @@ final class ImageStore implements AutoCloseable {
         });
   }
 
+  private Ways.Users usersOf(String digest) {
+    return new Ways.Users() {
+      @Override
+      public List<Way> ways() {
+        return users.ways(digest);
+      }
+
+      @Override
+      public boolean isPlace(String place) throws IOException {
+        return places.of(digest).contains(place);
+      }
+    };
+  }
+
+  /**
+   * Lets somebody use an image that is here. If others had to log in for it, and elsewhere, then
+   * their own registry has to have all of it, and not only to know of it: it is read once, and not
+   * kept.
+   */
+  void admit(String reference, String digest, ImageLogins logins, Images.BytesDone progress) {
+    ImageErrors.explained(
+        reference,
+        () -> {
+          var own = sources.at(reference, logins);
+          if (places.isOpenTo(own.place(), digest)) {
+            return true;
+          }
+          if (Document.parse(Files.readAllBytes(layout.manifest(digest)))
+              instanceof Manifest manifest) {
+            for (var layer : manifest.layers()) {
+              readThrough(own.source(), layer, progress);
+            }
+          }
+          places.add(digest, own.place());
+          return true;
+        });
+  }
+
+  private static void readThrough(BlobSource source, Descriptor layer, Images.BytesDone progress)
+      throws IOException {
+    try (var in = source.open(layer)) {
+      var buffer = new byte[1 << 16];
+      var done = 0L;
+      for (var n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+        done += n;
+        progress.bytes("check", done, layer.size());
+      }
+    }
+  }
+
   private static void refuseQuarantined(ImageRecord image) {
     if (image.state() == ImageRecord.State.QUARANTINED) {
       throw PlatterException.of(
@@ -117,8 +176,7 @@ final class ImageStore implements AutoCloseable {
 
   /** From the directory, from whoever asked, or from the registry. */
   private Manifest manifest(
-      BlobSource source, String digest, byte @Nullable [] given, Keepsakes keepsakes)
-      throws IOException {
+      Ways source, String digest, byte @Nullable [] given, Keepsakes keepsakes) throws IOException {
     var file = layout.manifest(digest);
     byte[] bytes;
     if (Files.exists(file)) {
@@ -137,10 +195,10 @@ final class ImageStore implements AutoCloseable {
   }
 
   /** Two connections will be wanted for what follows; the second is opened beside the first. */
-  private static byte[] fetchManifest(BlobSource source, String digest) throws IOException {
-    if (source instanceof RegistryClient registry) {
-      Thread.ofVirtual().name("connect").start(registry::connect);
-    }
+  private static byte[] fetchManifest(Ways source, String digest) throws IOException {
+    source
+        .registry()
+        .ifPresent(registry -> Thread.ofVirtual().name("connect").start(registry::connect));
     return source.resolve(digest).bytes();
   }
 
@@ -156,8 +214,16 @@ final class ImageStore implements AutoCloseable {
     web.clean(this::isUsed, false);
   }
 
-  /** What an image takes on the disk. */
-  long bytesOf(String digest) throws IOException {
+  /** What all images take on the disk. */
+  long bytes() throws IOException {
+    long bytes = 0;
+    for (var image : records.list()) {
+      bytes += bytesOf(image.digest());
+    }
+    return bytes;
+  }
+
+  private long bytesOf(String digest) throws IOException {
     long bytes = 0;
     try (var files = Files.list(layout.image(digest))) {
       for (var file : files.filter(Files::isRegularFile).toList()) {
@@ -169,8 +235,14 @@ final class ImageStore implements AutoCloseable {
     return bytes;
   }
 
-  KnownBases known() {
-    return known;
+  /** Others may copy from a base that is open. */
+  void donate(String digest, Base base) throws IOException {
+    donors.add(base, places.of(digest));
+  }
+
+  /** Nobody copies from it any more. */
+  void withdraw(String digest) throws IOException {
+    donors.remove(layout.image(digest));
   }
 
   Path directory(String digest) {
@@ -230,7 +302,7 @@ final class ImageStore implements AutoCloseable {
 
   private boolean removed(String digest) throws IOException {
     var directory = layout.image(digest);
-    known.remove(directory);
+    donors.remove(directory);
     var away = layout.spool().resolve(directory.getFileName());
     Files.move(directory, away, StandardCopyOption.ATOMIC_MOVE);
     if (isUsed(digest)) {
@@ -246,6 +318,6 @@ final class ImageStore implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    known.close();
+    donors.close();
   }
 }

@@ -17,6 +17,11 @@ public interface ImageUsers {
         public List<String> of(String digest) {
           return List.of();
         }
+
+        @Override
+        public List<Way> ways(String digest) {
+          return List.of();
+        }
       };
 
   /** The digests that VMs name. */
@@ -24,4 +29,7 @@ public interface ImageUsers {
 
   /** The names of the VMs that use an image. */
   List<String> of(String digest);
+
+  /** How these VMs come to it. */
+  List<Way> ways(String digest);
 }

@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import dev.platter.model.ImageLogins;
 import dev.platter.node.web.WebAccess;
 import dev.platter.node.web.WebVersion;
 import java.io.IOException;
@@ -17,20 +18,31 @@ public interface Images extends AutoCloseable {
   }
 
   /** What the reference means now. Nothing is stored but a file from the web, as long as needed. */
-  String resolve(String reference, BytesDone progress);
+  String resolve(String reference, ImageLogins logins, BytesDone progress);
 
   default String resolve(String reference) {
-    return resolve(reference, BytesDone.NOBODY);
+    return resolve(reference, ImageLogins.NONE, BytesDone.NOBODY);
   }
 
   /**
    * Makes the base usable: afterwards its file is there in full size, and {@link #sealed} tells
-   * whether QEMU may open it or has to go through the daemon.
+   * whether QEMU may open it or has to go through the daemon. One that is here because others have
+   * logged in for it is read from the caller's own registry first, if that is another.
    */
-  void ensure(String reference, String digest, BytesDone progress) throws IOException;
+  void ensure(String reference, String digest, ImageLogins logins, BytesDone progress)
+      throws IOException;
 
-  /** Fetches all that is missing and waits until the base is sealed. */
-  void complete(String reference, String digest, BytesDone progress) throws IOException;
+  default void ensure(String reference, String digest, BytesDone progress) throws IOException {
+    ensure(reference, digest, ImageLogins.NONE, progress);
+  }
+
+  /** The same, but fetches all that is missing and waits until the base is sealed. */
+  void complete(String reference, String digest, ImageLogins logins, BytesDone progress)
+      throws IOException;
+
+  default void complete(String reference, String digest, BytesDone progress) throws IOException {
+    complete(reference, digest, ImageLogins.NONE, progress);
+  }
 
   /** Sees to it that a base which is read through the daemon is served. */
   void serveAgain(String reference, String digest) throws IOException;

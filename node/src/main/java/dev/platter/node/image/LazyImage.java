@@ -76,7 +76,7 @@ final class LazyImage implements AutoCloseable {
       if (before == null) {
         store.show(record);
       }
-      store.known().add(disk.base());
+      store.donate(digest, disk.base());
       image.recordBoot();
       disk.advice().ifPresent(image::fetchAhead);
       disk.badNews().tell(image::quarantine);
@@ -207,7 +207,7 @@ final class LazyImage implements AutoCloseable {
     store.keep(disk.indexes());
     store.forgetDownloads();
     files.removeWork();
-    store.known().remove(directory);
+    store.withdraw(record.digest());
     store.donate(record.digest());
   }
 
@@ -232,7 +232,9 @@ final class LazyImage implements AutoCloseable {
         return;
       }
       try {
-        store.publish(record);
+        if (!ended()) { // Then it was published, and a second time would look like being wanted.
+          store.publish(record);
+        }
         Durable.syncDirectory(Durable.parent(store.directory(record.digest())));
       } catch (IOException e) {
         trouble = "its record cannot be kept: " + e.getMessage();
@@ -254,7 +256,7 @@ final class LazyImage implements AutoCloseable {
               why.getMessage() + users(),
               record.fetched() + status.bytesFetched(),
               record.deduplicated() + status.bytesDeduplicated()));
-      store.known().remove(store.directory(record.digest()));
+      store.withdraw(record.digest());
     } catch (IOException e) {
       why.addSuppressed(e);
     }
@@ -337,7 +339,7 @@ final class LazyImage implements AutoCloseable {
         attempt.hydrator.close();
       }
     }
-    store.known().remove(store.directory(record.digest()));
+    store.withdraw(record.digest());
     disk.close();
   }
 }

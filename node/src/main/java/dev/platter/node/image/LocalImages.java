@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
@@ -33,29 +34,32 @@ public final class LocalImages implements Images {
   }
 
   @Override
-  public String resolve(String reference, BytesDone progress) {
+  public String resolve(String reference, ImageLogins logins, BytesDone progress) {
     return ImageErrors.explained(
         reference,
-        () -> sources.find(reference).resolve(progress).descriptor().digest().toString());
+        () -> sources.find(reference, logins).resolve(progress).descriptor().digest().toString());
   }
 
   @Override
-  public void ensure(String reference, String digest, BytesDone progress) throws IOException {
-    complete(reference, digest, progress);
+  public void ensure(String reference, String digest, ImageLogins logins, BytesDone progress)
+      throws IOException {
+    complete(reference, digest, logins, progress);
   }
 
   @Override
-  public void complete(String reference, String digest, BytesDone progress) throws IOException {
-    if (records.sealed(digest)) {
+  public void complete(String reference, String digest, ImageLogins logins, BytesDone progress)
+      throws IOException {
+    if (records.sealed(digest) && new ImagePlaces(layout).of(digest).isEmpty()) {
       return;
     }
+    var found = ImageErrors.explained(reference, () -> sources.find(reference));
     try (var _ = lock();
         var store = new ImageStore(layout, sources, users)) {
       if (records.sealed(digest)) {
+        store.admit(found.name(), digest, logins, progress);
         return;
       }
-      var name = ImageErrors.explained(reference, () -> sources.find(reference).name());
-      try (var image = store.open(name, digest, null)) {
+      try (var image = store.open(found.name(), digest, logins, null)) {
         image.complete(progress);
       } catch (IOException | RuntimeException e) {
         // Nobody has used it: what is left of a failure is of no use to anybody.

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.web.WebAccess;
@@ -41,12 +42,27 @@ sealed interface Message {
   ObjectMapper JSON = new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
 
   /**
+   * Carries secrets, and shows none.
+   *
+   * @param logins as {@link ImageLogins} has them
    * @param manifest the bytes with that digest, if the sender has them: it saves a round trip
    */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  record Ensure(String reference, String digest, byte @Nullable [] manifest) implements Message {}
+  record Ensure(String reference, String digest, List<byte[]> logins, byte @Nullable [] manifest)
+      implements Message {
+    @Override
+    public String toString() {
+      return "Ensure " + reference;
+    }
+  }
 
-  record Complete(String reference, String digest) implements Message {}
+  /** Carries secrets, and shows none. */
+  record Complete(String reference, String digest, List<byte[]> logins) implements Message {
+    @Override
+    public String toString() {
+      return "Complete " + reference;
+    }
+  }
 
   /** Asks for the state of all images, as it is now. */
   record Look() implements Message {}
@@ -60,14 +76,21 @@ sealed interface Message {
       String url,
       byte @Nullable [] ca,
       Map<String, byte[]> headers,
+      boolean elsewhere,
       @Nullable WebVersion expected)
       implements Message {
     static ServeWeb of(String export, WebAccess access, @Nullable WebVersion expected) {
-      return new ServeWeb(export, access.url().toString(), access.ca(), access.headers(), expected);
+      return new ServeWeb(
+          export,
+          access.url().toString(),
+          access.ca(),
+          access.headers(),
+          access.elsewhere(),
+          expected);
     }
 
     WebAccess access() {
-      return new WebAccess(url, ca, headers);
+      return new WebAccess(url, ca, headers, elsewhere);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.platter.node.image;
 
 import dev.platter.block.nbd.NbdServer;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -35,7 +36,7 @@ final class ServedImages implements AutoCloseable {
     this.ended = ended;
   }
 
-  ServedImage serve(String reference, String digest, byte @Nullable [] manifest)
+  ServedImage serve(String reference, String digest, ImageLogins logins, byte @Nullable [] manifest)
       throws IOException {
     var image = new CompletableFuture<ServedImage>();
     CompletableFuture<ServedImage> there;
@@ -49,7 +50,7 @@ final class ServedImages implements AutoCloseable {
       return await(there);
     }
     try {
-      var opened = store.open(reference, digest, manifest);
+      var opened = store.open(reference, digest, logins, manifest);
       var served = new ServedImage(opened);
       nbd.add(digest, served);
       image.complete(served);
@@ -88,7 +89,7 @@ final class ServedImages implements AutoCloseable {
             () -> {
               while (!isClosed()) {
                 try {
-                  serve(image.reference(), image.digest(), null);
+                  serve(image.reference(), image.digest(), ImageLogins.NONE, null);
                   return;
                 } catch (IOException | PlatterException e) {
                   System.err.println(

@@ -120,15 +120,17 @@ final class Child {
 
   /** Ends it, by force if need be, and waits until it is gone. */
   void end() {
-    process.destroy();
+    // By its handle: a Process closes what we have not yet read of its output.
+    ProcessHandle handle = process.toHandle();
+    handle.destroy();
     boolean interrupted = false;
     try {
       if (!process.waitFor(POLITE_SECONDS, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
+        handle.destroyForcibly();
       }
     } catch (InterruptedException e) {
       interrupted = true;
-      process.destroyForcibly();
+      handle.destroyForcibly();
     }
     process.onExit().join();
     if (interrupted) {

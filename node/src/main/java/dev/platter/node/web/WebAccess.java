@@ -15,18 +15,27 @@ public final class WebAccess {
   private final URI url;
   private final byte @Nullable [] ca;
   private final Map<String, byte[]> headers;
+  private final boolean elsewhere;
 
   /**
    * @param ca certificates in PEM of which one must have signed the server's; null for those that
    *     this machine trusts
    * @param headers values by name
+   * @param elsewhere whether the server must be another machine
    * @throws IllegalArgumentException if a value cannot be sent; it is not shown
    */
-  public WebAccess(String url, byte @Nullable [] ca, Map<String, byte[]> headers) {
+  public WebAccess(
+      String url, byte @Nullable [] ca, Map<String, byte[]> headers, boolean elsewhere) {
+    this.elsewhere = elsewhere;
     this.url = URI.create(url);
     this.ca = ca == null ? null : ca.clone();
     this.headers = new TreeMap<>(headers);
     headers.forEach(WebAccess::requireValue);
+  }
+
+  /** On any server. */
+  public WebAccess(String url, byte @Nullable [] ca, Map<String, byte[]> headers) {
+    this(url, ca, headers, false);
   }
 
   private static void requireValue(String name, byte[] value) {
@@ -44,6 +53,10 @@ public final class WebAccess {
 
   public byte @Nullable [] ca() {
     return ca == null ? null : ca.clone();
+  }
+
+  public boolean elsewhere() {
+    return elsewhere;
   }
 
   /** Whether there is something that only this server may be told, or only it can prove. */

@@ -1,8 +1,11 @@
 package dev.platter.node.web;
 
+import dev.platter.registry.AddressPolicy;
+import dev.platter.registry.RegistryException;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.UnknownHostException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -30,7 +33,8 @@ import org.jspecify.annotations.Nullable;
  * Asks a web server for parts of one file, one request each.
  *
  * <p>Redirects are not followed with a secret: it is for the server that it was given for, and
- * whoever owns the file can name its own address.
+ * whoever owns the file can name its own address. Nor are they where the server must be another
+ * machine: then each request looks where it goes, as {@link AddressPolicy} says.
  */
 final class WebReader implements AutoCloseable {
   private static final Duration TO_CONNECT = Duration.ofSeconds(10);
@@ -39,6 +43,7 @@ final class WebReader implements AutoCloseable {
       Pattern.compile("bytes (?<from>\\d{1,18})-(?<to>\\d{1,18})/(?<size>\\d{1,18})");
 
   private final WebAccess access;
+  private final AddressPolicy addresses;
   private final HttpClient client;
 
   /** The server is away, or busy; it may be back later. */
@@ -60,8 +65,14 @@ final class WebReader implements AutoCloseable {
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
             .followRedirects(
-                access.hasSecrets() ? HttpClient.Redirect.NEVER : HttpClient.Redirect.NORMAL)
+                access.hasSecrets() || access.elsewhere()
+                    ? HttpClient.Redirect.NEVER
+                    : HttpClient.Redirect.NORMAL)
             .connectTimeout(TO_CONNECT);
+    this.addresses = access.elsewhere() ? AddressPolicy.otherMachines() : AddressPolicy.any();
+    if (access.elsewhere()) {
+      builder.proxy(HttpClient.Builder.NO_PROXY);
+    }
     var ca = access.ca();
     this.client = (ca == null ? builder : builder.sslContext(trusting(ca))).build();
   }
@@ -95,6 +106,7 @@ final class WebReader implements AutoCloseable {
   }
 
   Part get(long from, int length) throws IOException {
+    requireAllowed();
     var request =
         HttpRequest.newBuilder(access.url())
             .timeout(TO_ANSWER)
@@ -119,6 +131,16 @@ final class WebReader implements AutoCloseable {
             headers.firstValue("ETag").orElse(""),
             headers.firstValue("Last-Modified").orElse(""));
     return new Part(version, response.body());
+  }
+
+  private void requireAllowed() throws IOException {
+    try {
+      addresses.require(access.url().getHost());
+    } catch (RegistryException e) {
+      throw new WebRefusal(access + ": " + e.getMessage(), e);
+    } catch (UnknownHostException e) {
+      throw new Away("cannot read %s (its name is not known)".formatted(access), e);
+    }
   }
 
   private HttpResponse<byte[]> send(HttpRequest request, int length) throws IOException {

@@ -90,7 +90,7 @@ class DynamicVolumeTest {
     var volume = lab.volume();
     volume.make(lab.container(""));
     var files = new VolumeFiles(lab.directory);
-    var address = ServiceAddress.read(files).orElseThrow().volume();
+    var address = ServiceAddress.read(files).orElseThrow().endpoint().address();
     assertThat(address.getScheme()).isEqualTo("https");
     var curl = Shell.shell();
     assertThat(curl.execute("curl", "-s", address).status()).isEqualTo(60);

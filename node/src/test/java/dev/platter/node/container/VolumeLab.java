@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.Containerd;
 import dev.platter.lab.Registry;
+import dev.platter.lab.VolumeMaker;
+import dev.platter.lab.VolumeStorage;
 import dev.platter.node.container.VolumeContainer.Scheme;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -18,7 +20,7 @@ public final class VolumeLab implements AutoCloseable {
       new Patience(Duration.ofSeconds(10), Duration.ofSeconds(10), Duration.ofSeconds(10));
 
   public final Containerd containerd = Containerd.start();
-  public final Storage storage = new Storage();
+  public final VolumeStorage storage = new VolumeStorage();
   final VolumeName name = new VolumeName(UUID.randomUUID(), "data..1");
   final Path directory;
   public final String image;

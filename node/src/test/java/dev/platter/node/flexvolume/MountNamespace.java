@@ -36,6 +36,7 @@ final class MountNamespace implements AutoCloseable {
                 "nsenter",
                 "--mount=/proc/%d/ns/mnt".formatted(keeper.pid()),
                 "--root=/proc/%d/root".formatted(keeper.pid()), // not that of the namespace
+                "--wd=/proc/%d/cwd".formatted(keeper.pid()), // which is below that root
                 "--"));
     words.addAll(Arrays.asList(command));
     return Shell.shell().execute(words.toArray());

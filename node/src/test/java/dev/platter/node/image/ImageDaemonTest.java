@@ -69,6 +69,11 @@ class ImageDaemonTest {
           public List<String> of(String digest) {
             return vms.contains(digest) ? List.of("default/user") : List.of();
           }
+
+          @Override
+          public List<Way> ways(String digest) {
+            return List.of();
+          }
         };
     var options = new ImageDaemon.Options(Duration.ZERO, LONG, LONG, 0, limit);
     daemon =

@@ -9,6 +9,7 @@ import dev.platter.image.Digest;
 import dev.platter.lab.Certificates;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.Shell;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.StateLayout;
@@ -81,7 +82,7 @@ class WebImageTest {
   }
 
   private String resolve(String url) {
-    return images().resolve(url, (_, done, _) -> progress.add(done));
+    return images().resolve(url, ImageLogins.NONE, (_, done, _) -> progress.add(done));
   }
 
   private Path disk(String name, String format) {

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -203,6 +204,31 @@ class WebDiskTest {
           .hasMessageNotContaining("secret-in-header");
     } finally {
       rude.stop(0);
+    }
+  }
+
+  @Test
+  void aServerThatMustBeElsewhereIsNotAskedIfItIsHere() throws Exception {
+    var asked = new AtomicInteger();
+    var here = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    here.createContext(
+        "/",
+        exchange -> {
+          asked.incrementAndGet();
+          exchange.close();
+        });
+    here.start();
+    try {
+      for (var host : List.of("127.0.0.1", "localhost", "2130706433", "[::1]")) {
+        var url = "http://" + host + ":" + here.getAddress().getPort() + "/disk";
+        assertThatThrownBy(
+                () -> WebDisk.open(new WebAccess(url, null, Map.of(), true), null, SHORT))
+            .isInstanceOf(IOException.class)
+            .hasMessageContaining("this machine itself");
+      }
+      assertThat(asked).hasValue(0);
+    } finally {
+      here.stop(0);
     }
   }
 

@@ -1,0 +1,191 @@
+package dev.platter.bench;
+
+import dev.platter.image.oci.OciLayout;
+import dev.platter.image.oci.OciLayoutWriter;
+import dev.platter.image.oci.Platform;
+import dev.platter.model.Identity;
+import dev.platter.model.IdentityKey;
+import dev.platter.model.IdentitySpec;
+import dev.platter.node.IdentityDisks;
+import dev.platter.node.Node;
+import dev.platter.node.Progress;
+import dev.platter.node.image.ImageSources;
+import dev.platter.node.image.ImageUsers;
+import dev.platter.node.image.LocalImages;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+
+/** How long the disks of many identities of one image take. */
+final class IdentitiesBenchmark implements Benchmark {
+  private static final int COUNT = 1000;
+  private static final int EARLY = 10;
+  private static final int AT_ONCE = 2;
+  private static final int WARM_UP = 2;
+
+  @Override
+  public String name() {
+    return "identities";
+  }
+
+  @Override
+  public String description() {
+    return "The disks of 1,000 Local identities of one image that is on the node: records and overlays are on the disk"
+        + " when the clock stops. The rival is `qemu-img create -b` for each, two at a time, and keeps no record."
+        + " \"One at a time\" is a call for each identity, and the rival of its row is ours again, when there were few.";
+  }
+
+  @Override
+  public int rounds() {
+    return 7;
+  }
+
+  @Override
+  public String conditions(int rounds) {
+    return "Medians of " + rounds + " rounds after two to warm up, interleaved";
+  }
+
+  @Override
+  public List<Row> run(Path work, int rounds) throws Exception {
+    var raw = work.resolve("image.raw");
+    var qcow2 = work.resolve("image.qcow2");
+    Tool.time("qemu-img", "create", "-q", "-f", "qcow2", qcow2.toString(), "2G");
+    Tool.time("qemu-io", "-f", "qcow2", "-c", "write -P 17 1G 64M", qcow2.toString());
+    Tool.time("qemu-img", "convert", "-O", "raw", qcow2.toString(), raw.toString());
+    var layout = work.resolve("layout");
+    new OciLayoutWriter(layout).add("image", Platform.LINUX_AMD64, "disk.qcow2", qcow2);
+    var state = new StateLayout(work.resolve("state"), work.resolve("run"));
+    ImageSources sources = _ -> new ImageSources.Located(new OciLayout(layout), "image", "image");
+    try (var node =
+        new Node(
+            state,
+            new IdleMachine(),
+            new LocalImages(state, sources, ImageUsers.NONE),
+            Progress.NONE)) {
+      node.pull("image");
+      var early = new ArrayList<Double>();
+      var late = new ArrayList<Double>();
+      var outcome =
+          new Contest(WARM_UP)
+              .with("ours", () -> ours(node.identities(), raw))
+              .with("create", () -> rival(raw, Files.createDirectory(work.resolve("rival"))))
+              .with("growth", () -> growth(node.identities(), early, late))
+              .run(rounds);
+      return List.of(
+          Row.of(
+              "1,000 disks",
+              Contest.outcome(outcome, "ours").median(),
+              Contest.outcome(outcome, "create").median(),
+              "qemu-img create -b, two at a time"),
+          Row.of(
+              "the last of 1,000, one at a time",
+              Contest.median(late),
+              Contest.median(early),
+              "the 10th",
+              "ms"));
+    }
+  }
+
+  private static Identity identity(int number) {
+    return new Identity(
+        new IdentityKey("default", "vm-" + number),
+        null,
+        "set",
+        new IdentitySpec(
+            "image", null, IdentitySpec.UuidPolicy.SHARED, IdentitySpec.Type.LOCAL, null, null));
+  }
+
+  private static List<Identity> identities(int from, int to) {
+    return IntStream.range(from, to).mapToObj(IdentitiesBenchmark::identity).toList();
+  }
+
+  private static Stopwatch.Reading ours(IdentityDisks disks, Path raw) throws Exception {
+    var watch = Stopwatch.startForAllThreads();
+    var outcomes = disks.ensure(identities(0, COUNT));
+    var reading = watch.stop();
+    for (var outcome : outcomes) {
+      if (!(outcome instanceof IdentityDisks.Outcome.Ready)) {
+        throw new IOException("no disk for " + outcome);
+      }
+    }
+    var last = disks.find(identity(COUNT - 1).key()).orElseThrow();
+    compare(raw, last.file());
+    clear(disks);
+    return reading;
+  }
+
+  /** The first calls are left out, as they touch what is cold after the others' rounds. */
+  private static Stopwatch.Reading growth(
+      IdentityDisks disks, List<Double> early, List<Double> late) throws Exception {
+    for (var identity : identities(0, EARLY / 2)) {
+      disks.ensure(identity);
+    }
+    early.add(each(disks, EARLY / 2, EARLY + EARLY / 2));
+    disks.ensure(identities(EARLY + EARLY / 2, COUNT - EARLY));
+    late.add(each(disks, COUNT - EARLY, COUNT));
+    clear(disks);
+    return Stopwatch.start().stop();
+  }
+
+  private static double each(IdentityDisks disks, int from, int to) throws Exception {
+    var times = new ArrayList<Double>();
+    for (var identity : identities(from, to)) {
+      var watch = Stopwatch.start();
+      disks.ensure(identity);
+      times.add(watch.stop().millis());
+    }
+    return Contest.median(times);
+  }
+
+  private static void clear(IdentityDisks disks) throws Exception {
+    for (var disk : disks.list()) {
+      disks.remove(disk.identity().key());
+    }
+  }
+
+  private static Stopwatch.Reading rival(Path raw, Path directory) throws Exception {
+    var watch = Stopwatch.startForAllThreads();
+    var results = new ArrayList<Future<?>>();
+    try (var workers = Executors.newFixedThreadPool(AT_ONCE)) {
+      for (var i = 0; i < COUNT; i++) {
+        var overlay = directory.resolve(i + ".qcow2").toString();
+        results.add(
+            workers.submit(
+                () ->
+                    Tool.time(
+                        "qemu-img",
+                        "create",
+                        "-q",
+                        "-f",
+                        "qcow2",
+                        "-F",
+                        "raw",
+                        "-b",
+                        raw.toString(),
+                        overlay)));
+      }
+      for (var result : results) {
+        result.get();
+      }
+    }
+    var reading = watch.stop();
+    compare(raw, directory.resolve(COUNT - 1 + ".qcow2"));
+    try (var files = Files.list(directory)) {
+      for (var file : files.toList()) {
+        Files.delete(file);
+      }
+    }
+    Files.delete(directory);
+    return reading;
+  }
+
+  private static void compare(Path raw, Path made) throws Exception {
+    Tool.time("qemu-img", "compare", "-f", "raw", "-F", "qcow2", raw.toString(), made.toString());
+  }
+}

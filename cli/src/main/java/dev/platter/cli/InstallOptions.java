@@ -1,0 +1,81 @@
+package dev.platter.cli;
+
+import dev.platter.cluster.install.Install;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** What can be chosen of an installation on a cluster. */
+final class InstallOptions {
+  @Option(
+      names = {"-n", "--namespace"},
+      paramLabel = "NAME",
+      description = "The namespace of Platter itself (default: platter-system).")
+  String namespace = "platter-system";
+
+  @Option(
+      names = "--image",
+      paramLabel = "IMAGE",
+      description = "Platter's container image (default: platter.dev/platter of this version).")
+  @Nullable String image;
+
+  @Option(
+      names = "--pull-policy",
+      paramLabel = "POLICY",
+      description = "IfNotPresent, Always or Never, for this image (default: IfNotPresent).")
+  String pullPolicy = "IfNotPresent";
+
+  @Option(
+      names = "--pull-secret",
+      paramLabel = "SECRET",
+      description =
+          "A Secret of that namespace with a login for the image's registry; can be repeated."
+              + " Launcher pods are in other namespaces and pull the image with secrets there.")
+  List<String> pullSecrets = List.of();
+
+  @Option(
+      names = "--pool",
+      paramLabel = "TYPE=DIR[:LIMIT]",
+      description =
+          "A pool for disks of this usage type, in a directory that each node has or is given; can"
+              + " be repeated.")
+  List<String> pools = List.of();
+
+  @Option(
+      names = "--raw-devices",
+      paramLabel = "PATTERNS",
+      description =
+          "The block devices of nodes that VMs may name: patterns relative to /dev, with commas"
+              + " between them (default: mapper/platter-*, which an administrator makes).")
+  String rawDevices = "mapper/platter-*";
+
+  @Option(
+      names = "--kubelet-root",
+      paramLabel = "DIR",
+      description = "The kubelet's directory on the nodes (default: /var/lib/kubelet).")
+  String kubeletRoot = "/var/lib/kubelet";
+
+  @Option(
+      names = "--service-monitor",
+      description = "Tell the Prometheus operator where Platter's metrics are.")
+  boolean serviceMonitor;
+
+  String yaml() {
+    return Install.yaml(
+        new Install.Options(
+            namespace,
+            image == null ? usualImage() : image,
+            pullPolicy,
+            pools.stream().map(Install.PoolOption::parse).toList(),
+            rawDevices,
+            pullSecrets,
+            kubeletRoot,
+            serviceMonitor));
+  }
+
+  private static String usualImage() {
+    var version = Main.class.getPackage().getImplementationVersion();
+    return "platter.dev/platter:" + Objects.requireNonNullElse(version, "latest");
+  }
+}

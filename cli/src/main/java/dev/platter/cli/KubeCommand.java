@@ -1,0 +1,57 @@
+package dev.platter.cli;
+
+import dev.platter.cluster.ClusterIdentities;
+import dev.platter.cluster.KubeConfig;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** A command that asks the cluster of the kubeconfig. */
+abstract class KubeCommand implements Callable<Integer> {
+  @Option(
+      names = {"-n", "--namespace"},
+      paramLabel = "NAME",
+      description = "The namespace (default: that of the context).")
+  @Nullable String namespace;
+
+  @Option(
+      names = "--context",
+      paramLabel = "NAME",
+      description = "The context of the kubeconfig (default: the current one).")
+  @Nullable String context;
+
+  @Spec @Nullable CommandSpec spec;
+
+  abstract void run(ClusterIdentities cluster) throws Exception;
+
+  @Override
+  public final Integer call() throws Exception {
+    try (var cluster = new ClusterIdentities(KubeConfig.open(context))) {
+      run(cluster);
+    }
+    out().flush();
+    return 0;
+  }
+
+  String namespace(ClusterIdentities cluster) {
+    return namespace == null ? cluster.namespace() : namespace;
+  }
+
+  PrintWriter out() {
+    return spec().commandLine().getOut();
+  }
+
+  PrintWriter err() {
+    return spec().commandLine().getErr();
+  }
+
+  private CommandSpec spec() {
+    if (spec == null) {
+      throw new IllegalStateException("picocli sets the spec before it runs a command");
+    }
+    return spec;
+  }
+}

@@ -1,0 +1,216 @@
+package dev.platter.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.lab.Containerd;
+import dev.platter.lab.PlatterImage;
+import dev.platter.lab.Shell;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The container image, as skopeo, containerd, umoci, dpkg and a chroot see it. */
+class ContainerImageTest {
+  /** Libraries use beans and types of SQL where they are, and do without elsewhere. */
+  private static final Set<String> OPTIONAL = Set.of("java.desktop", "java.sql");
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Sees the files of the image at {@code $1}, a /proc of its own and this machine's /dev. */
+  private static final String IN_IMAGE =
+      """
+      set -eu
+      cd "$1"
+      shift
+      mount -t proc proc proc
+      mount --rbind /dev dev
+      exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
+      """;
+
+  @TempDir static Path work;
+  private static Path archive;
+  private static Path root;
+
+  @BeforeAll
+  static void unpack() throws IOException {
+    assumeTrue((int) Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0, "needs root");
+    archive = PlatterImage.archive();
+    var layout = Files.createDirectory(work.resolve("layout"));
+    Shell.run("tar", "-xf", archive, "-C", layout);
+    Shell.shell()
+        .within(Duration.ofMinutes(5))
+        .check("umoci", "unpack", "--image", layout + ":0.1.0", work.resolve("bundle"));
+    root = work.resolve("bundle/rootfs");
+  }
+
+  /** JUnit would do it as well, with a warning for every link that leads out of the directory. */
+  @AfterAll
+  static void remove() {
+    Shell.run("rm", "-rf", work.resolve("bundle"));
+  }
+
+  private static Shell.Result inImage(Object... command) {
+    var words = new ArrayList<Object>(List.of("unshare", "--mount", "--pid", "--fork"));
+    words.addAll(List.of("--kill-child", "sh", "-c", IN_IMAGE, "in-image", root));
+    words.addAll(Arrays.asList(command));
+    return Shell.shell().check(words.toArray());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"oci-archive:", "docker-archive:"})
+  void skopeoFindsFourLayersForThisPlatform(String transport) throws IOException {
+    var image = JSON.readTree(Shell.run("skopeo", "inspect", transport + archive));
+    assertThat(image.path("Layers")).hasSize(4);
+    assertThat(image.path("Os").asText() + "/" + image.path("Architecture").asText())
+        .isEqualTo("linux/amd64");
+    assertThat(image.path("Labels").path("org.opencontainers.image.version").asText())
+        .isEqualTo("0.1.0");
+  }
+
+  @Test
+  void containerdImportsItWholeUnderItsName() {
+    try (var containerd = Containerd.start()) {
+      containerd.ctr("-n", "k8s.io", "images", "import", "--no-unpack", archive.toString());
+      assertThat(containerd.ctr("-n", "k8s.io", "images", "check"))
+          .containsPattern("(?m)^" + PlatterImage.NAME + " .*complete \\(5/5\\)");
+    }
+  }
+
+  @Test
+  void everyProgramThatANodeStartsIsInIt() {
+    for (var program :
+        List.of("qemu-system-x86_64", "qemu-nbd", "libvirtd", "setsid", "unshare", "passt")) {
+      inImage(program, "--version");
+    }
+    for (var program : List.of("mount", "flock", "sh", "getent", "mke2fs")) {
+      inImage("sh", "-c", "command -v " + program);
+    }
+  }
+
+  @Test
+  void qemusDriversForDisksOnTheNetworkFindTheirLibraries() throws IOException {
+    var drivers = root.resolve("usr/lib/x86_64-linux-gnu/qemu");
+    for (var name :
+        List.of("block-rbd.so", "block-iscsi.so", "block-gluster.so", "block-curl.so")) {
+      assertThat(drivers.resolve(name)).exists();
+      assertThat(inImage("ldd", "/usr/lib/x86_64-linux-gnu/qemu/" + name).out())
+          .contains("libc.so.6")
+          .doesNotContain("not found");
+    }
+  }
+
+  @Test
+  void everyTranslatorOfGlustersClientFindsItsLibraries() throws IOException {
+    var translators = root.resolve("usr/lib/x86_64-linux-gnu/glusterfs");
+    List<Path> found;
+    try (Stream<Path> files = Files.walk(translators)) {
+      found = files.filter(file -> file.toString().endsWith(".so")).toList();
+    }
+    assertThat(found.stream().map(file -> file.getFileName().toString()))
+        .contains("client.so", "distribute.so", "replicate.so", "shard.so", "socket.so", "api.so")
+        .doesNotContain("glusterd.so", "server.so", "fuse.so");
+    var ldd = new ArrayList<Object>(List.of("ldd"));
+    found.forEach(file -> ldd.add("/" + root.relativize(file)));
+    assertThat(inImage(ldd.toArray()).out()).contains("libc.so.6").doesNotContain("not found");
+    assertThat(root.resolve("usr/bin/python3")).doesNotExist();
+  }
+
+  @Test
+  void theCommandRunsFromItsCacheOfClasses() {
+    // In this mode a JVM that cannot use its cache does not start.
+    var command =
+        inImage(
+            "env", "PLATTER_JAVA_OPTIONS=-XX:AOTMode=on", "/opt/platter/bin/platter", "version");
+    assertThat(command.out()).contains("0.1.0");
+    assertThat(command.err()).isEmpty();
+  }
+
+  @Test
+  void theLauncherRunsFromItsCacheOfClasses() {
+    inImage("env", "PLATTER_JAVA_OPTIONS=-XX:AOTMode=on -version", "/opt/platter/bin/launch");
+  }
+
+  @Test
+  void launchersHaveAUserWithoutRights() {
+    assertThat(inImage("getent", "passwd", "65532").out())
+        .isEqualTo("platter:x:65532:65532:Platter:/nonexistent:/usr/sbin/nologin\n");
+  }
+
+  @Test
+  void theJreHasEveryModuleThatTheJarsUse() {
+    var jdeps = new ArrayList<Object>(List.of(javaHome("jdeps"), "--print-module-deps"));
+    jdeps.addAll(List.of("--ignore-missing-deps", "--multi-release", "25"));
+    jdeps.addAll(jars());
+    var used = Set.of(Shell.run(jdeps.toArray()).strip().split(","));
+    var present = new TreeSet<>(OPTIONAL);
+    inImage("/opt/jre/bin/java", "--list-modules")
+        .out()
+        .lines()
+        .forEach(line -> present.add(line.substring(0, line.indexOf('@'))));
+    assertThat(present).containsAll(used);
+  }
+
+  @Test
+  void theBillOfMaterialsListsEveryPackageAndEveryJar() throws IOException {
+    var bill = root.resolve("usr/share/platter/sbom.json");
+    var beside = archive.resolveSibling("platter.sbom.json");
+    assertThat(bill).hasSameBinaryContentAs(beside);
+    var components = JSON.readTree(bill.toFile()).path("components");
+
+    var packages = new TreeSet<String>();
+    var hashes = new TreeSet<String>();
+    var references = new ArrayList<String>();
+    for (JsonNode component : components) {
+      references.add(component.path("bom-ref").asText());
+      var purl = component.path("purl").asText();
+      if (purl.startsWith("pkg:deb/debian/")) {
+        packages.add(component.path("name").asText() + " " + component.path("version").asText());
+      } else if (purl.startsWith("pkg:maven/")) {
+        hashes.add(component.path("hashes").path(0).path("content").asText());
+      }
+    }
+    assertThat(references).doesNotHaveDuplicates().doesNotContain("").hasSize(components.size());
+    var admin = "--admindir=" + root.resolve("var/lib/dpkg");
+    var installed =
+        new TreeSet<>(
+            Shell.run("dpkg-query", admin, "-W", "-f", "${Package} ${Version}\n").lines().toList());
+    // A part of it is there, of the same source as the library.
+    var gluster = installed.stream().filter(name -> name.startsWith("libglusterfs0 ")).toList();
+    installed.add(gluster.getFirst().replace("libglusterfs0", "glusterfs-common"));
+    assertThat(packages).containsExactlyElementsOf(installed);
+    var sums = new ArrayList<Object>(List.of("sha256sum"));
+    sums.addAll(jars());
+    assertThat(hashes)
+        .containsExactlyElementsOf(
+            new TreeSet<>(
+                Shell.run(sums.toArray()).lines().map(line -> line.substring(0, 64)).toList()));
+  }
+
+  private static List<Path> jars() {
+    try (Stream<Path> files = Files.list(root.resolve("opt/platter/app"))) {
+      return files.sorted().toList();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static Path javaHome(String program) {
+    return Path.of(System.getProperty("java.home"), "bin", program);
+  }
+}

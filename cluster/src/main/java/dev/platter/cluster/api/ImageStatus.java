@@ -1,0 +1,54 @@
+package dev.platter.cluster.api;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonInclude;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How far the import of an image is. The controller writes it.
+ *
+ * @param size of the smallest claim that can be made from it, in bytes; before the snapshot is
+ *     there, of the image
+ * @param filledClaim the UID of the claim that holds the image
+ * @param unusedSince since when no identity wants it, RFC 3339
+ */
+@JsonIgnoreProperties(ignoreUnknown = true)
+@JsonInclude(JsonInclude.Include.NON_EMPTY)
+public record ImageStatus(
+    boolean ready,
+    @Nullable Long size,
+    @Nullable String filledClaim,
+    @Nullable String unusedSince,
+    List<Condition> conditions,
+    @Nullable Long observedGeneration) {
+  public static final ImageStatus NONE = new ImageStatus(false, null, null, null, List.of(), null);
+
+  // A server may leave it out.
+  @SuppressWarnings("NullAway")
+  public ImageStatus {
+    conditions = conditions == null ? List.of() : List.copyOf(conditions);
+  }
+
+  /** What the image says of itself; never null. */
+  public static ImageStatus of(VmImage image) {
+    ImageStatus status = image.getStatus();
+    return status == null ? NONE : status;
+  }
+
+  public ImageStatus withSize(long bytes) {
+    return new ImageStatus(ready, bytes, filledClaim, unusedSince, conditions, observedGeneration);
+  }
+
+  public ImageStatus withFilledClaim(String uid) {
+    return new ImageStatus(ready, size, uid, unusedSince, conditions, observedGeneration);
+  }
+
+  public ImageStatus withUnusedSince(@Nullable String time) {
+    return new ImageStatus(ready, size, filledClaim, time, conditions, observedGeneration);
+  }
+
+  public ImageStatus withReady(boolean now, List<Condition> said, @Nullable Long generation) {
+    return new ImageStatus(now, size, filledClaim, unusedSince, said, generation);
+  }
+}

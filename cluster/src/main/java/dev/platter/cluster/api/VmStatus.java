@@ -1,0 +1,93 @@
+package dev.platter.cluster.api;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonInclude;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a VM is. The controller owns all of it but {@code disks}, which the node daemon applies under
+ * its own field manager; what is empty is left out, so that neither takes the other's fields.
+ *
+ * @param nodeName the node where it runs or ran last; it has the disks that are kept
+ */
+@JsonIgnoreProperties(ignoreUnknown = true)
+@JsonInclude(JsonInclude.Include.NON_EMPTY)
+public record VmStatus(
+    @Nullable VmPhase phase,
+    List<Condition> conditions,
+    @Nullable String nodeName,
+    List<SourceStatus> sources,
+    List<DiskStatus> disks,
+    @Nullable Long observedGeneration) {
+  public static final VmStatus NONE =
+      new VmStatus(null, List.of(), null, List.of(), List.of(), null);
+
+  // A server may leave out any of them.
+  @SuppressWarnings("NullAway")
+  public VmStatus {
+    conditions = conditions == null ? List.of() : List.copyOf(conditions);
+    sources = sources == null ? List.of() : List.copyOf(sources);
+    disks = disks == null ? List.of() : List.copyOf(disks);
+  }
+
+  /** What the VM says of itself; never null. */
+  public static VmStatus of(VirtualMachine vm) {
+    VmStatus status = vm.getStatus();
+    return status == null ? NONE : status;
+  }
+
+  public @Nullable Condition condition(String type) {
+    return Conditions.find(conditions, type);
+  }
+
+  public boolean ready() {
+    var ready = condition(Condition.READY);
+    return ready != null && ready.holds();
+  }
+
+  /** The part that the controller owns. */
+  public VmStatus withoutDisks() {
+    return new VmStatus(phase, conditions, nodeName, sources, List.of(), observedGeneration);
+  }
+
+  /**
+   * A volume that a container was asked to make. It is written before the container is asked, and
+   * goes when the container has deleted it: so no volume is forgotten.
+   *
+   * @param disk the disk's name
+   * @param volume the volume's name in requests
+   * @param answer the source that the disk has instead, as JSON; null until the container answered
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_EMPTY)
+  public record SourceStatus(String disk, String volume, @Nullable String answer) {}
+
+  /**
+   * One disk of a VM.
+   *
+   * @param source what it was made from, for people
+   * @param digest the image's; null for other sources
+   * @param size in bytes
+   * @param chain the files and sources that it is made of, the guest's first
+   * @param fetched bytes of the image that this node has; null if it needs none of a registry
+   * @param total bytes of the image
+   * @param percent of the image that is here; 100 if nothing is missing
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_EMPTY)
+  public record DiskStatus(
+      String name,
+      @Nullable String source,
+      @Nullable String digest,
+      @Nullable Long size,
+      List<String> chain,
+      @Nullable Long fetched,
+      @Nullable Long total,
+      @Nullable Integer percent) {
+    @SuppressWarnings("NullAway")
+    public DiskStatus {
+      chain = chain == null ? List.of() : List.copyOf(chain);
+    }
+  }
+}

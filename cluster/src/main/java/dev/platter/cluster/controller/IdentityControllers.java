@@ -1,0 +1,228 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityStatus;
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.OnChange;
+import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.api.VmIdentity;
+import dev.platter.cluster.api.VmIdentitySet;
+import dev.platter.cluster.api.VmImage;
+import dev.platter.cluster.metrics.Metrics;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.ObjectMeta;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.apps.StatefulSet;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.dsl.base.PatchContext;
+import io.fabric8.kubernetes.client.dsl.base.PatchType;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.fabric8.kubernetes.client.informers.cache.Cache;
+import io.fabric8.kubernetes.client.utils.Serialization;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** The informers of identities and what they set in motion. */
+final class IdentityControllers
+    implements AutoCloseable,
+        IdentityReconciler.Known,
+        IdentityReconciler.Changes,
+        PetReconciler.Known {
+  private static final String BY_IDENTITY = "identity";
+  private static final String BY_SET = "set";
+
+  private final KubernetesClient client;
+  private final Predicate<String> nodes;
+  private final Events events;
+  private final SharedIndexInformer<VmIdentity> identities;
+  private final SharedIndexInformer<VmIdentitySet> sets;
+  private final SharedIndexInformer<Pod> pods;
+  private final SharedIndexInformer<StatefulSet> pets;
+  private final KubeStorage storage;
+  private final ControlLoop loop;
+  private final ControlLoop imageLoop;
+  private final ControlLoop petLoop;
+
+  /**
+   * @param nodes whether there is a node of this name
+   * @param imageGrace how long an image stays in a storage class when no identity wants it
+   */
+  IdentityControllers(
+      KubernetesClient client, Predicate<String> nodes, Duration imageGrace, Metrics metrics) {
+    this.client = client;
+    this.nodes = nodes;
+    this.events = new Events(client);
+    identities = client.resources(VmIdentity.class).inAnyNamespace().runnableInformer(0);
+    sets = client.resources(VmIdentitySet.class).inAnyNamespace().runnableInformer(0);
+    pods = client.pods().inAnyNamespace().withLabel(Names.IDENTITY).runnableInformer(0);
+    pods.addIndexers(
+        Map.of(
+            BY_IDENTITY,
+            pod -> Optional.ofNullable(IdentityReconciler.key(pod)).stream().toList()));
+    identities.addIndexers(
+        Map.of(BY_SET, identity -> List.of(key(identity.getMetadata(), identity.set()))));
+    pets = client.apps().statefulSets().inAnyNamespace().withLabel(Names.PET).runnableInformer(0);
+    storage = new KubeStorage(client, identities);
+    var clock = InstantSource.system();
+    loop =
+        new ControlLoop(
+            "identity",
+            new IdentityReconciler(this, this, new VolumeIdentities(storage, clock)),
+            metrics);
+    imageLoop = new ControlLoop("image", new ImageReconciler(storage, imageGrace, clock), metrics);
+    petLoop =
+        new ControlLoop(
+            "pet", new PetReconciler(this, new FabricPets(client, events), clock), metrics);
+  }
+
+  /** To be started by whoever waits for all informers. */
+  Stream<SharedIndexInformer<?>> informers() {
+    identities.addEventHandler(
+        new OnChange<>(
+            identity -> {
+              loop.add(key(identity));
+              petLoop.add(key(identity));
+              lookAtImages(identity);
+            }));
+    pets.addEventHandler(new OnChange<>(pet -> petLoop.add(key(pet))));
+    storage.images().addEventHandler(new OnChange<>(this::changed));
+    storage
+        .claims()
+        .addEventHandler(
+            new OnChange<>(
+                claim -> {
+                  imageLoop.add(labelled(claim, Names.IMAGE));
+                  loop.add(labelled(claim, Names.IDENTITY));
+                }));
+    storage
+        .fillers()
+        .addEventHandler(new OnChange<>(pod -> imageLoop.add(labelled(pod, Names.IMAGE))));
+    pods.addEventHandler(
+        new OnChange<>(
+            pod -> Optional.ofNullable(IdentityReconciler.key(pod)).ifPresent(loop::add)));
+    sets.addEventHandler(new OnChange<>(this::wanted));
+    return Stream.of(
+        identities, sets, pods, pets, storage.images(), storage.claims(), storage.fillers());
+  }
+
+  void work() {
+    loop.start();
+    imageLoop.start();
+    petLoop.start();
+  }
+
+  /** An image may be wanted, or not be wanted any more. */
+  private void lookAtImages(VmIdentity identity) {
+    if (!identity.local() && (identity.ends() || !IdentityStatus.of(identity).ready())) {
+      storage
+          .images()
+          .getIndexer()
+          .byIndex(Cache.NAMESPACE_INDEX, identity.getMetadata().getNamespace())
+          .forEach(image -> imageLoop.add(key(image)));
+    }
+  }
+
+  /** Identities may be waiting for it. */
+  private void changed(VmImage image) {
+    imageLoop.add(key(image));
+    storage.identities(image.getMetadata().getNamespace()).stream()
+        .filter(identity -> !identity.local() && !IdentityStatus.of(identity).ready())
+        .forEach(identity -> loop.add(key(identity)));
+  }
+
+  /** The object that a label names; one that there is not is soon looked at. */
+  private static String labelled(HasMetadata object, String label) {
+    return object.getMetadata().getNamespace()
+        + "/"
+        + object.getMetadata().getLabels().getOrDefault(label, "");
+  }
+
+  /** Pods may have been there before their set; identities have to know how it is. */
+  private void wanted(VmIdentitySet set) {
+    pods.getIndexer().byIndex(Cache.NAMESPACE_INDEX, set.getMetadata().getNamespace()).stream()
+        .map(IdentityReconciler::key)
+        .forEach(key -> Optional.ofNullable(key).ifPresent(loop::add));
+    identities.getIndexer().byIndex(BY_SET, key(set)).forEach(it -> petLoop.add(key(it)));
+  }
+
+  void node() {
+    identities.getStore().list().stream()
+        .filter(VmIdentity::ends)
+        .forEach(identity -> loop.add(key(identity)));
+  }
+
+  @Override
+  public @Nullable VmIdentity identity(String key) {
+    return identities.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable VmIdentitySet set(String key) {
+    return sets.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable StatefulSet pet(String key) {
+    return pets.getStore().getByKey(key);
+  }
+
+  @Override
+  public List<Pod> pods(String key) {
+    return pods.getIndexer().byIndex(BY_IDENTITY, key);
+  }
+
+  @Override
+  public boolean hasNode(String name) {
+    return nodes.test(name);
+  }
+
+  @Override
+  public void create(VmIdentity identity) {
+    client.resource(identity).create();
+  }
+
+  @Override
+  public void finalizers(VmIdentity identity, List<String> finalizers) {
+    client
+        .resource(identity)
+        .patch(PatchContext.of(PatchType.JSON_MERGE), Finalizers.patch(identity, finalizers));
+  }
+
+  @Override
+  public void place(VmIdentity identity, String node) {
+    var meta = Map.of("resourceVersion", identity.getMetadata().getResourceVersion());
+    client
+        .resource(identity)
+        .patch(
+            PatchContext.of(PatchType.JSON_MERGE),
+            Serialization.asJson(Map.of("metadata", meta, "spec", Map.of("nodeName", node))));
+  }
+
+  @Override
+  public void event(HasMetadata about, Reason reason, String message) {
+    events.tell(about, reason, message);
+  }
+
+  private static String key(HasMetadata object) {
+    return key(object.getMetadata(), object.getMetadata().getName());
+  }
+
+  private static String key(ObjectMeta besides, String name) {
+    return besides.getNamespace() + "/" + name;
+  }
+
+  @Override
+  public void close() {
+    Stream.of(identities, sets, pods, pets).forEach(SharedIndexInformer::close);
+    storage.close();
+    loop.close();
+    imageLoop.close();
+    petLoop.close();
+  }
+}

@@ -1,0 +1,187 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityStatus;
+import dev.platter.cluster.api.ImageStatus;
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.VmIdentity;
+import dev.platter.cluster.api.VmImage;
+import io.fabric8.kubernetes.api.model.Event;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.storage.StorageClass;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.dsl.base.PatchContext;
+import io.fabric8.kubernetes.client.dsl.base.PatchType;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.fabric8.kubernetes.client.informers.cache.Cache;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The storage of the API server. Of claims and pods only those are watched that have to do with
+ * images; classes, snapshots and events are asked for when they matter, which is seldom.
+ */
+final class KubeStorage implements Storage, AutoCloseable {
+  private static final String DEFAULT = "storageclass.kubernetes.io/is-default-class";
+
+  private final KubernetesClient client;
+  private final SnapshotApi snapshots;
+  private final SharedIndexInformer<VmIdentity> identities;
+  private final SharedIndexInformer<VmImage> images;
+  private final SharedIndexInformer<PersistentVolumeClaim> claims;
+  private final SharedIndexInformer<Pod> fillers;
+
+  KubeStorage(KubernetesClient client, SharedIndexInformer<VmIdentity> identities) {
+    this.client = client;
+    this.snapshots = new SnapshotApi(client);
+    this.identities = identities;
+    images = client.resources(VmImage.class).inAnyNamespace().runnableInformer(0);
+    claims =
+        client.persistentVolumeClaims().inAnyNamespace().withLabel(Names.IMAGE).runnableInformer(0);
+    fillers = client.pods().inAnyNamespace().withLabel(Names.IMAGE).runnableInformer(0);
+  }
+
+  SharedIndexInformer<VmImage> images() {
+    return images;
+  }
+
+  SharedIndexInformer<PersistentVolumeClaim> claims() {
+    return claims;
+  }
+
+  SharedIndexInformer<Pod> fillers() {
+    return fillers;
+  }
+
+  @Override
+  public @Nullable VmImage image(String key) {
+    return images.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable PersistentVolumeClaim claim(String key) {
+    return claims.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable Pod filler(String key) {
+    return fillers.getStore().getByKey(key);
+  }
+
+  @Override
+  public List<VmIdentity> identities(String namespace) {
+    return identities.getIndexer().byIndex(Cache.NAMESPACE_INDEX, namespace);
+  }
+
+  @Override
+  public @Nullable PersistentVolumeClaim claimNow(String namespace, String name) {
+    return client.persistentVolumeClaims().inNamespace(namespace).withName(name).get();
+  }
+
+  @Override
+  public Optional<VolumeClass> volumeClass(@Nullable String name) {
+    var classes = client.storage().v1().storageClasses();
+    return (name == null
+            ? classes.list().getItems().stream()
+                .filter(KubeStorage::isDefault)
+                // As the API server chooses: the newest, then by name.
+                .max(
+                    Comparator.comparing(
+                            (StorageClass it) -> it.getMetadata().getCreationTimestamp())
+                        .thenComparing(it -> it.getMetadata().getName(), Comparator.reverseOrder()))
+            : Optional.ofNullable(classes.withName(name).get()))
+        .map(
+            it ->
+                new VolumeClass(
+                    it.getMetadata().getName(),
+                    it.getProvisioner(),
+                    "WaitForFirstConsumer".equals(it.getVolumeBindingMode())));
+  }
+
+  private static boolean isDefault(StorageClass object) {
+    var annotations = object.getMetadata().getAnnotations();
+    return annotations != null && "true".equals(annotations.get(DEFAULT));
+  }
+
+  @Override
+  public SnapshotClass snapshotClass(String driver) {
+    return snapshots.classOf(driver);
+  }
+
+  @Override
+  public Optional<Snapshot> snapshot(String namespace, String name) {
+    return snapshots.find(namespace, name);
+  }
+
+  @Override
+  public Optional<String> complaint(PersistentVolumeClaim claim) {
+    return client
+        .v1()
+        .events()
+        .inNamespace(claim.getMetadata().getNamespace())
+        .withField("involvedObject.uid", claim.getMetadata().getUid())
+        .list()
+        .getItems()
+        .stream()
+        .filter(event -> "Warning".equals(event.getType()))
+        .max(Comparator.comparing(KubeStorage::time))
+        .map(Event::getMessage);
+  }
+
+  private static String time(Event event) {
+    return Stream.of(event.getLastTimestamp(), event.getMetadata().getCreationTimestamp())
+        .filter(text -> text != null)
+        .findFirst()
+        .orElse("");
+  }
+
+  @Override
+  public void create(HasMetadata object) {
+    client.resource(object).create();
+  }
+
+  @Override
+  public void createSnapshot(VmImage image, String claim, String snapshotClass) {
+    snapshots.create(image, claim, snapshotClass);
+  }
+
+  @Override
+  public void delete(HasMetadata object) {
+    client.resource(object).lockResourceVersion(object.getMetadata().getResourceVersion()).delete();
+  }
+
+  @Override
+  public void status(VmImage image, ImageStatus status) {
+    var changed = new VmImage();
+    changed.setMetadata(image.getMetadata());
+    changed.setSpec(image.getSpec());
+    changed.setStatus(status);
+    client.resource(changed).updateStatus();
+  }
+
+  @Override
+  public void status(VmIdentity identity, IdentityStatus status) {
+    var changed = new VmIdentity();
+    changed.setMetadata(identity.getMetadata());
+    changed.setSpec(identity.getSpec());
+    changed.setStatus(status);
+    client.resource(changed).updateStatus();
+  }
+
+  @Override
+  public void finalizers(VmIdentity identity, List<String> finalizers) {
+    client
+        .resource(identity)
+        .patch(PatchContext.of(PatchType.JSON_MERGE), Finalizers.patch(identity, finalizers));
+  }
+
+  @Override
+  public void close() {
+    Stream.of(images, claims, fillers).forEach(SharedIndexInformer::close);
+  }
+}

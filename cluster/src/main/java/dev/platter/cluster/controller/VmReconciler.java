@@ -1,0 +1,189 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.api.VirtualMachine;
+import dev.platter.cluster.api.VmStatus;
+import dev.platter.cluster.controller.Decision.Intent;
+import io.fabric8.kubernetes.api.model.Node;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.net.HttpURLConnection;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** Looks at one VM, lets {@link VmRules} decide, and carries it out. */
+final class VmReconciler implements ControlLoop.Work {
+  /** What informers know, by {@code NAMESPACE/NAME} or, of nodes, by name. */
+  interface Known {
+    @Nullable VirtualMachine vm(String key);
+
+    @Nullable Pod pod(String key);
+
+    @Nullable Node node(String name);
+
+    /** A pod of a container that makes volumes. */
+    @Nullable Pod source(String key);
+  }
+
+  private final Known known;
+  private final Cluster cluster;
+  private final Sources sources;
+  private final InstantSource clock;
+
+  /** Between two pods of a VM nothing else says how often it was started in vain. */
+  private final Map<String, Integer> restarts = new ConcurrentHashMap<>();
+
+  VmReconciler(Known known, Cluster cluster, Sources sources, InstantSource clock) {
+    this.known = known;
+    this.cluster = cluster;
+    this.sources = sources;
+    this.clock = clock;
+  }
+
+  @Override
+  public @Nullable Duration reconcile(String key) {
+    var vm = known.vm(key);
+    if (vm == null) {
+      restarts.remove(key);
+      return null;
+    }
+    if (vm.getMetadata().getDeletionTimestamp() != null && forgetLostNodes(vm)) {
+      return null; // It comes again with fewer finalizers.
+    }
+    var volumes = sources.tend(key, vm);
+    var decision = VmRules.decide(view(key, vm, known.pod(key), volumes));
+    try {
+      return sooner(carryOut(key, vm, decision), volumes.again());
+    } catch (NameTaken e) {
+      // The informer is behind, or does not show the pod because it is not a VM's.
+      return carryOut(key, vm, VmRules.decide(view(key, vm, e.by, volumes)));
+    } catch (PodRefused e) {
+      carryOut(key, vm, VmRules.refused(view(key, vm, null, volumes), e.answer.getMessage()));
+      throw e.answer;
+    }
+  }
+
+  private static @Nullable Duration sooner(@Nullable Duration one, @Nullable Duration other) {
+    if (one == null || other == null) {
+      return one == null ? other : one;
+    }
+    return one.compareTo(other) < 0 ? one : other;
+  }
+
+  /** Nobody will ever remove the disks on a node that the cluster does not have any more. */
+  private boolean forgetLostNodes(VirtualMachine vm) {
+    var finalizers = vm.getMetadata().getFinalizers();
+    var rest = new ArrayList<String>();
+    for (var finalizer : finalizers) {
+      var node = Names.nodeOf(finalizer);
+      if (node.isEmpty() || known.node(node.get()) != null) {
+        rest.add(finalizer);
+      } else {
+        cluster.event(
+            vm,
+            Reason.DISKS_ABANDONED,
+            "The cluster has no node " + node.get() + " any more, which had disks of the VM.");
+      }
+    }
+    if (rest.size() == finalizers.size()) {
+      return false;
+    }
+    cluster.finalizers(vm, rest);
+    return true;
+  }
+
+  private VmView view(String key, VirtualMachine vm, @Nullable Pod pod, SourceView volumes) {
+    var node = VmView.nodeName(vm, pod);
+    return new VmView(
+        vm,
+        pod,
+        node == null ? NodeState.UP : NodeState.of(known.node(node)),
+        volumes,
+        restarts.getOrDefault(key, 0),
+        clock.instant());
+  }
+
+  private @Nullable Duration carryOut(String key, VirtualMachine vm, Decision decision) {
+    if (decision.restarts() == 0) {
+      restarts.remove(key);
+    } else {
+      restarts.put(key, decision.restarts());
+    }
+    for (var intent : decision.intents()) {
+      carryOut(vm, intent);
+    }
+    if (!decision.status().equals(VmStatus.of(vm).withoutDisks())) {
+      cluster.status(vm, decision.status());
+    }
+    return decision.again();
+  }
+
+  private void carryOut(VirtualMachine vm, Intent intent) {
+    switch (intent) {
+      case Decision.AddFinalizer _ -> {
+        var all = new ArrayList<>(vm.getMetadata().getFinalizers());
+        all.add(Names.FINALIZER);
+        cluster.finalizers(vm, all);
+      }
+      case Decision.RemoveFinalizer _ -> release(vm);
+      case Decision.CreatePod create -> create(vm, create.pod());
+      case Decision.DeletePod delete -> cluster.delete(delete.pod());
+      case Decision.Event event -> cluster.event(vm, event.reason(), event.message());
+    }
+  }
+
+  /** A pod that the informer does not show yet may be about to make disks. */
+  private void release(VirtualMachine vm) {
+    var meta = vm.getMetadata();
+    var pod = cluster.pod(meta.getNamespace(), meta.getName());
+    if (pod != null && VmPod.ownedBy(vm, pod)) {
+      throw new KubernetesClientException(
+          "the informer is behind", HttpURLConnection.HTTP_CONFLICT, null);
+    }
+    var rest = new ArrayList<>(meta.getFinalizers());
+    rest.remove(Names.FINALIZER);
+    cluster.finalizers(vm, rest);
+  }
+
+  private void create(VirtualMachine vm, Pod pod) {
+    try {
+      cluster.create(pod);
+    } catch (KubernetesClientException e) {
+      if (e.getCode() != HttpURLConnection.HTTP_CONFLICT) {
+        throw new PodRefused(e);
+      }
+      var meta = vm.getMetadata();
+      var there = cluster.pod(meta.getNamespace(), meta.getName());
+      if (there == null) {
+        throw e;
+      }
+      throw new NameTaken(there);
+    }
+  }
+
+  /** By the webhook, a quota, a policy: something that the VM's user has to know. */
+  private static final class PodRefused extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+    private final KubernetesClientException answer;
+
+    PodRefused(KubernetesClientException answer) {
+      super("the pod was refused", answer, false, false);
+      this.answer = answer;
+    }
+  }
+
+  private static final class NameTaken extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+    private final transient Pod by;
+
+    NameTaken(Pod by) {
+      super("a pod of the name exists", null, false, false);
+      this.by = by;
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** What the parts of Platter tell Prometheus. */
+@NullMarked
+package dev.platter.cluster.metrics;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,106 @@
+package dev.platter.cluster.node;
+
+import dev.platter.cluster.api.Names;
+import dev.platter.dialect.Objects;
+import dev.platter.model.ClaimSource;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.ImageFill;
+import dev.platter.node.durable.Cancellation;
+import io.fabric8.kubernetes.api.model.Pod;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.LongConsumer;
+
+/**
+ * Pods that are described like VMs but run none: the image of the root disk is written to the claim
+ * beside it. The same things are gathered, planned and leased as for a VM, so a claim that a VM
+ * writes to is not filled, whichever node that VM is on. Until the claim is filled the node's
+ * record of owners has the pod: should the daemon die, its sweep gives the lease back when the pod
+ * is gone.
+ */
+final class Fills {
+  private final PodVms vms;
+  private final Api api;
+  private final Gathering gathering;
+  private final Owners owners;
+  private final DiskLeases leases;
+
+  Fills(PodVms vms, Api api, Gathering gathering, Owners owners, DiskLeases leases) {
+    this.vms = vms;
+    this.api = api;
+    this.gathering = gathering;
+    this.owners = owners;
+    this.leases = leases;
+  }
+
+  /** What a pod is there to fill, as it says; empty if it is a VM. */
+  static Optional<String> wanted(Pod pod) {
+    return Optional.ofNullable(pod.getMetadata().getAnnotations())
+        .map(annotations -> annotations.get(Names.FILL));
+  }
+
+  /** How large the pod's image is. */
+  long size(Pod pod) throws IOException {
+    return fill(gathering.of(pod)).size();
+  }
+
+  /**
+   * @param claim the UID of the claim that the pod may fill
+   * @param done is told how many bytes are done
+   */
+  void fill(Pod pod, String claim, LongConsumer done) throws IOException, InterruptedException {
+    var key = PodVms.key(pod);
+    // Another connection of the pod may not have noticed its end yet; and a sweep takes leases from
+    // those who have no VM, but for whoever has the lock.
+    try (var _ = vms.lock(key)) {
+      var given = gathering.of(pod);
+      check(given, claim);
+      var fill = fill(given);
+      var uses = DiskUse.of(given.vms().getFirst(), given, fill.plan());
+      var names = uses.stream().map(DiskLeases::name).distinct().toList();
+      var owner = Owner.of(pod).startingAt(0, names);
+      owners.put(owner);
+      try {
+        leases.take(owner, uses);
+        fill.write(done);
+      } finally {
+        Cancellation.shield(() -> release(owner, names));
+      }
+    }
+  }
+
+  private ImageFill fill(Objects given) throws IOException {
+    return vms.node().fill(given.vms().getFirst(), given);
+  }
+
+  /** Where the API server is away, the sweep does it later. */
+  private void release(Owner owner, List<String> names) {
+    try {
+      leases.release(owner, names);
+      owners.remove(owner.key());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void check(Objects given, String uid) {
+    var vm = given.vms().getFirst();
+    var claims =
+        vm.disks().stream()
+            .map(disk -> disk.source() instanceof ClaimSource claim ? claim.claim() : "")
+            .filter(name -> !name.isEmpty())
+            .toList();
+    if (claims.size() != 1
+        || api.claim(vm.namespace(), claims.getFirst())
+            .filter(claim -> claim.getMetadata().getUid().equals(uid))
+            .isEmpty()) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "the annotation " + Names.FILL + " does not name the pod's one claim",
+          "It is for Platter to write.");
+    }
+  }
+}

@@ -1,0 +1,88 @@
+package dev.platter.cluster.node;
+
+import dev.platter.model.IdentityKey;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Lets the keeper look at identities that have changed, all those at once that changed while it was
+ * looking: many disks cost little more than one. All that are here are looked at now and then.
+ */
+final class IdentityLoop implements AutoCloseable {
+  private static final Duration SWEEP = Duration.ofSeconds(10);
+
+  private final Consumer<String> log;
+  private final Set<IdentityKey> changed = new LinkedHashSet<>();
+  private boolean closed;
+  private @Nullable Thread thread;
+
+  IdentityLoop(Consumer<String> log) {
+    this.log = log;
+  }
+
+  synchronized void start(IdentityKeeper keeper) {
+    thread = Thread.ofPlatform().name("identities").daemon().start(() -> run(keeper));
+  }
+
+  synchronized void add(IdentityKey key) {
+    changed.add(key);
+    notifyAll();
+  }
+
+  private void run(IdentityKeeper keeper) {
+    var again = new LinkedHashSet<IdentityKey>();
+    var nextSweep = System.nanoTime();
+    try {
+      for (var keys = take(nextSweep); keys != null; keys = take(nextSweep)) {
+        var sweep = System.nanoTime() - nextSweep >= 0;
+        if (sweep) {
+          keys.addAll(again);
+          again.clear();
+          nextSweep = System.nanoTime() + SWEEP.toNanos();
+        }
+        try {
+          again.addAll(keeper.look(keys, sweep));
+        } catch (IOException | RuntimeException e) {
+          again.addAll(keys);
+          log.accept("identities: " + e);
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Null when it is closed. */
+  private synchronized @Nullable Set<IdentityKey> take(long until) throws InterruptedException {
+    while (!closed && changed.isEmpty() && System.nanoTime() - until < 0) {
+      wait(Math.max(1, (until - System.nanoTime()) / 1_000_000));
+    }
+    if (closed) {
+      return null;
+    }
+    var out = new LinkedHashSet<>(changed);
+    changed.clear();
+    return out;
+  }
+
+  @Override
+  public void close() {
+    Thread running;
+    synchronized (this) {
+      closed = true;
+      notifyAll();
+      running = thread;
+    }
+    try {
+      if (running != null) {
+        running.join();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

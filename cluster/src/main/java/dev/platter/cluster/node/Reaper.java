@@ -1,0 +1,89 @@
+package dev.platter.cluster.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.node.VmStatus;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.function.Consumer;
+
+/**
+ * Removes VMs whose owner is gone: a pod's VM with the pod, a VM object's with the object. Both are
+ * asked for by name at the API server itself, and only its clear answer counts: while it is away,
+ * or its answer is old, nothing is removed. It is not asked for those whose pods are here, as far
+ * as is known: of a pod that goes we are told.
+ */
+final class Reaper {
+  private final Owners owners;
+  private final PodVms vms;
+  private final Api api;
+  private final String node;
+  private final Consumer<String> log;
+
+  Reaper(Owners owners, PodVms vms, Api api, String node, Consumer<String> log) {
+    this.owners = owners;
+    this.vms = vms;
+    this.api = api;
+    this.node = node;
+    this.log = log;
+  }
+
+  void sweep() {
+    try {
+      for (var owner : owners.all()) {
+        sweep(owner);
+      }
+      vms.releaseIdle();
+    } catch (IOException e) {
+      log.accept("the records of owners cannot be read: " + e);
+    }
+  }
+
+  private void sweep(Owner owner) {
+    try {
+      switch (owner.kind()) {
+        case POD -> pod(owner);
+        case VIRTUAL_MACHINE -> vm(owner);
+      }
+    } catch (KubernetesClientException e) {
+      // Nothing is known.
+    } catch (IOException | PlatterException e) {
+      log.accept(owner.key() + ": cannot be removed: " + e.getMessage());
+    }
+  }
+
+  private void pod(Owner owner) throws IOException {
+    var here = api.podHere(owner.key().namespace(), owner.key().name());
+    if (here.filter(pod -> pod.getMetadata().getUid().equals(owner.uid())).isPresent()) {
+      return;
+    }
+    var pod = api.pod(owner.key().namespace(), owner.key().name());
+    if (pod.isEmpty() || !pod.get().getMetadata().getUid().equals(owner.uid())) {
+      vms.remove(owner);
+    }
+  }
+
+  private void vm(Owner owner) throws IOException {
+    var key = owner.key();
+    if (api.podHere(key.namespace(), key.name()).isPresent()) {
+      return; // It ends first.
+    }
+    var vm = api.vm(key.namespace(), key.name());
+    if (vm.isEmpty() || !vm.get().uid().equals(owner.uid())) {
+      vms.remove(owner);
+      return;
+    }
+    var pod = api.pod(key.namespace(), key.name());
+    var there = pod.map(found -> found.getSpec().getNodeName()).orElse(node);
+    if (pod.isPresent() && (there == null || there.equals(node))) {
+      return; // It ends first.
+    }
+    var status = vms.status(key);
+    if (status.isPresent() && status.get().phase() != VmStatus.Phase.STOPPED) {
+      vms.stop(key, Duration.ZERO); // Its pod is gone, or is elsewhere: nobody asked its launcher.
+    }
+    if (vm.get().deleted() && pod.isEmpty()) {
+      vms.remove(owner, () -> api.release(vm.get()));
+    }
+  }
+}

@@ -1,0 +1,284 @@
+package dev.platter.cluster.node;
+
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.launch.Frame;
+import dev.platter.cluster.launch.Frame.Kind;
+import dev.platter.cluster.metrics.Metrics;
+import dev.platter.model.IdentityKey;
+import dev.platter.model.PlatterException;
+import dev.platter.plan.VmKey;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.UUID;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * One connection of a launcher: starts its VM, shows it the console, and tells it how the VM ended.
+ * A launcher that lies harms its own VM only: which VM that is, follows from the socket.
+ */
+final class Session {
+  private static final Duration DEFAULT_GRACE = Duration.ofSeconds(30);
+
+  /** What is left for the launcher to end in, so that nobody has to kill it. */
+  private static final Duration FAREWELL = Duration.ofSeconds(2);
+
+  private static final int BUSY_PAUSE = 20;
+  private static final int IDLE_PAUSE = 200;
+  private static final int IDENTITY_PAUSE = 20;
+  private static final Duration NETWORK_PAUSE = Duration.ofSeconds(1);
+
+  private final PodVms vms;
+  private final Api api;
+  private final Function<IdentityKey, Optional<String>> obstacles;
+  private final Pod pod;
+  private final SocketChannel launcher;
+  private final VmReports reports;
+  private final VmKey key;
+  private volatile boolean gone;
+  private boolean stopping;
+  private boolean up;
+
+  /**
+   * @param obstacles what keeps a VM from the disk of an identity, if anything does
+   */
+  Session(
+      PodVms vms,
+      Api api,
+      Function<IdentityKey, Optional<String>> obstacles,
+      Pod pod,
+      SocketChannel launcher,
+      Metrics metrics,
+      Consumer<String> log) {
+    this.vms = vms;
+    this.api = api;
+    this.obstacles = obstacles;
+    this.pod = pod;
+    this.launcher = launcher;
+    this.reports = new VmReports(api, pod, metrics, log);
+    this.key = PodVms.key(pod);
+  }
+
+  /** Until the VM or the launcher has ended. */
+  void run() throws IOException, InterruptedException {
+    var first = Frame.read(launcher);
+    if (first == null) {
+      return;
+    }
+    send(new Frame(Kind.CONSOLE, new byte[0])); // From now on it is ours to start.
+    Thread.ofVirtual().name("launcher " + key).start(this::listen); // ends with the connection
+    long position;
+    switch (first.kind()) {
+      case START -> {
+        if (!awaitIdentity() || !start()) {
+          return;
+        }
+        position = 0;
+      }
+      case CONTINUE -> position = first.position();
+      default -> throw new IOException("a launcher began with " + first.kind());
+    }
+    var owner = vms.owner(key);
+    if (owner.isEmpty() || position < 0 || vms.status(key).isEmpty()) {
+      send(Frame.exit(1, "the VM did not start, or is gone"));
+      return;
+    }
+    stopWhenUp(false, true);
+    follow(owner.get().console() + position);
+  }
+
+  /** Waits for the disk of the VM's identity, if it has one; false if it was given up. */
+  private boolean awaitIdentity() throws IOException, InterruptedException {
+    var name = pod.getMetadata().getLabels().get(Names.IDENTITY);
+    if (name == null) {
+      return true;
+    }
+    var identity = new IdentityKey(pod.getMetadata().getNamespace(), name);
+    var said = "";
+    for (var obstacle = obstacles.apply(identity);
+        obstacle.isPresent();
+        obstacle = obstacles.apply(identity)) {
+      if (gone) {
+        return false;
+      }
+      if (isStopping()) {
+        send(Frame.exit(0, ""));
+        return false;
+      }
+      if (!obstacle.get().equals(said)) {
+        said = obstacle.get();
+        reports.report(false, Reason.WAITING_FOR_IDENTITY, said);
+      }
+      Thread.sleep(IDENTITY_PAUSE);
+    }
+    return true;
+  }
+
+  private synchronized boolean isStopping() {
+    return stopping;
+  }
+
+  private boolean start() throws IOException {
+    try {
+      reports.started(vms.start(pod));
+      reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
+      return true;
+    } catch (PlatterException e) {
+      var message = message(e);
+      var reason = reason(e);
+      reports.failed(reason);
+      reports.report(false, reason, message);
+      send(Frame.exit(e.code().exitStatus(), message));
+      return false;
+    } catch (KubernetesClientException e) {
+      reports.failed(Reason.UNAVAILABLE);
+      send(
+          Frame.exit(
+              PlatterException.Code.UNAVAILABLE.exitStatus(),
+              "the API server does not say what the VM refers to: " + e.getMessage()));
+      return false;
+    } catch (IOException | RuntimeException e) {
+      var message = "the VM does not start: " + e;
+      reports.log(message);
+      reports.failed(Reason.INTERNAL);
+      reports.report(false, Reason.INTERNAL, message);
+      send(Frame.exit(PlatterException.Code.INTERNAL.exitStatus(), message));
+      return false;
+    }
+  }
+
+  static Reason reason(PlatterException e) {
+    return switch (e.code()) {
+      case INVALID -> Reason.INVALID;
+      case NOT_FOUND -> Reason.NOT_FOUND;
+      case CONFLICT -> Reason.IN_USE;
+      case UNAVAILABLE -> Reason.UNAVAILABLE;
+      case REFUSED -> Reason.REFUSED;
+      case UNSUPPORTED -> Reason.UNSUPPORTED;
+      case INTERNAL -> Reason.INTERNAL;
+    };
+  }
+
+  static String message(PlatterException e) {
+    var details = e.details().isEmpty() ? "" : " " + String.join("; ", e.details());
+    return e.getMessage() + details + (e.next().isEmpty() ? "" : " " + e.next());
+  }
+
+  private void listen() {
+    try {
+      for (var frame = Frame.read(launcher); frame != null; frame = Frame.read(launcher)) {
+        if (frame.kind() == Kind.STOP) {
+          stopWhenUp(true, false);
+        }
+      }
+    } catch (IOException e) {
+      // It has ended, and the writer will notice.
+    }
+    gone = true;
+  }
+
+  /** A VM that is still being started is stopped as soon as it is up; and once. */
+  private synchronized void stopWhenUp(boolean asked, boolean started) {
+    var before = stopping && up;
+    stopping |= asked;
+    up |= started;
+    if (stopping && up && !before) {
+      Thread.ofVirtual().name("stop " + key).start(this::stop);
+    }
+  }
+
+  private void stop() {
+    var grace = grace().minus(FAREWELL);
+    try {
+      reports.report(false, Reason.STOPPING, Reason.STOPPING.sentence());
+      vms.stop(key, grace.isNegative() ? Duration.ZERO : grace);
+    } catch (IOException | PlatterException e) {
+      reports.log("cannot be stopped: " + e.getMessage());
+    }
+  }
+
+  /** As it is now: who deletes a pod may give it another time. */
+  private Duration grace() {
+    var now = api.pod(pod.getMetadata().getUid()).orElse(pod);
+    var asked = now.getMetadata().getDeletionGracePeriodSeconds();
+    var written = now.getSpec().getTerminationGracePeriodSeconds();
+    var seconds = asked == null ? written : asked;
+    return seconds == null ? DEFAULT_GRACE : Duration.ofSeconds(seconds);
+  }
+
+  private void follow(long from) throws IOException, InterruptedException {
+    var process = vms.node().process(key);
+    var vm = vms.node().status(key).plan().uuid();
+    var nextLook = System.nanoTime();
+    try (var console = new ConsoleLog(vms.consoleLog(key), from, Frame.MOST_BYTES)) {
+      var pause = BUSY_PAUSE;
+      while (launcher.isOpen()) {
+        var ended = !alive(process);
+        var bytes = console.next();
+        if (bytes.length > 0) {
+          send(new Frame(Kind.CONSOLE, bytes));
+          pause = BUSY_PAUSE;
+        } else if (ended) {
+          break;
+        } else {
+          Thread.sleep(pause);
+          pause = Math.min(2 * pause, IDLE_PAUSE);
+        }
+        if (System.nanoTime() - nextLook >= 0) {
+          mendNetwork(vm);
+          nextLook = System.nanoTime() + NETWORK_PAUSE.toNanos();
+        }
+      }
+    }
+    if (!launcher.isOpen()) {
+      return; // Another connection of the pod has taken its place.
+    }
+    var found = vms.ended(key, process);
+    if (found.isEmpty()) {
+      return;
+    }
+    var ending = found.get();
+    var reason = ending.reason();
+    if (reason != Reason.STOPPED) {
+      reports.failed(reason);
+    }
+    reports.report(false, reason, reason.sentence());
+    send(Frame.exit(ending.status(), reason == Reason.STOPPED ? "" : reason.sentence()));
+  }
+
+  /** The guest goes on whether that can be done or not. */
+  private void mendNetwork(UUID vm) {
+    try {
+      if (vms.mendNetwork(pod, vm)) {
+        reports.log("its network process had died; there is another");
+      }
+    } catch (IOException | PlatterException e) {
+      reports.log("has no network: " + e.getMessage());
+    }
+  }
+
+  /** A process that has ended but was not yet waited for does not run any more. */
+  private static boolean alive(OptionalLong process) {
+    if (process.isEmpty()) {
+      return false;
+    }
+    try {
+      var stat = Files.readString(Path.of("/proc", Long.toString(process.getAsLong()), "stat"));
+      return stat.charAt(stat.lastIndexOf(')') + 2) != 'Z';
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  private void send(Frame frame) throws IOException {
+    frame.write(launcher);
+  }
+}

@@ -1,0 +1,128 @@
+package dev.platter.cluster.webhook;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.platter.cluster.api.Names;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** From the request of an AdmissionReview to its response. */
+public final class Admission {
+  private static final int FORBIDDEN = 403;
+  private static final int INVALID = 422;
+  private static final int INTERNAL = 500;
+
+  private final ClusterObjects cluster;
+  private final LauncherPod.Options options;
+  private final Consumer<String> log;
+
+  public Admission(ClusterObjects cluster, LauncherPod.Options options, Consumer<String> log) {
+    this.cluster = cluster;
+    this.options = options;
+    this.log = log;
+  }
+
+  /** Of pods: what they have to become. */
+  ObjectNode mutate(ObjectNode request) {
+    return decided(
+        request,
+        response -> {
+          var pod = Json.object(request, "object");
+          var namespace = Json.text(request, "namespace", "");
+          var launcher = LauncherPod.of(pod, namespace, cluster, options);
+          var patch = Json.list();
+          replace(patch, "/metadata/labels", launcher.at("/metadata/labels"));
+          replace(patch, "/metadata/annotations", launcher.at("/metadata/annotations"));
+          replace(patch, "/spec", launcher.get("spec"));
+          patched(response, patch);
+        });
+  }
+
+  /** Of identities: they wait for their disk to go before they go themselves. */
+  ObjectNode keep(ObjectNode request) {
+    return decided(
+        request,
+        response -> {
+          var patch = Json.list();
+          var finalizers = Json.list();
+          var metadata = Json.object(Json.object(request, "object"), "metadata");
+          metadata.path("finalizers").forEach(finalizers::add);
+          if (!finalizers.toString().contains('"' + Names.DISK_FINALIZER + '"')) {
+            finalizers.add(Names.DISK_FINALIZER);
+          }
+          replace(patch, "/metadata/finalizers", finalizers);
+          patched(response, patch);
+        });
+  }
+
+  private static void patched(ObjectNode response, ArrayNode patch) {
+    response.put("patchType", "JSONPatch");
+    response.put(
+        "patch",
+        Base64.getEncoder().encodeToString(Json.write(patch).getBytes(StandardCharsets.UTF_8)));
+  }
+
+  /** To add a field that is there is to replace it. */
+  private static void replace(ArrayNode patch, String path, JsonNode value) {
+    patch.addObject().put("op", "add").put("path", path).set("value", value);
+  }
+
+  /** Of VMs, and of groups by their template: whether they can work. */
+  ObjectNode validate(ObjectNode request) {
+    return decided(
+        request,
+        _ -> {
+          var object = Json.object(request, "object");
+          var before = Json.object(request, "oldObject");
+          // Else an object that is no longer valid could not lose its finalizer.
+          if (object.path("metadata").hasNonNull("deletionTimestamp")
+              || (!before.isEmpty() && before.path("spec").equals(object.path("spec")))) {
+            return;
+          }
+          var namespace = Json.text(request, "namespace", "");
+          var problems = new ArrayList<String>();
+          switch (Json.text(Json.object(request, "kind"), "kind", "")) {
+            case "VirtualMachine" -> problems.addAll(VmText.problems(object, namespace));
+            case "VirtualMachineGroup" ->
+                VmText.problems(object.path("spec").path("template"), namespace)
+                    .forEach(problem -> problems.add("spec.template: " + problem));
+            default -> problems.add("this is not an object that Platter validates");
+          }
+          refuseIfAny(problems);
+        });
+  }
+
+  private static void refuseIfAny(List<String> problems) {
+    if (!problems.isEmpty()) {
+      throw Json.refused(String.join("\n", problems));
+    }
+  }
+
+  private ObjectNode decided(ObjectNode request, Consumer<ObjectNode> work) {
+    var response = Json.object();
+    response.set("uid", request.get("uid"));
+    try {
+      work.accept(response);
+      response.put("allowed", true);
+    } catch (PlatterException e) {
+      refuse(
+          response, e.code() == Code.INVALID ? INVALID : FORBIDDEN, String.valueOf(e.getMessage()));
+    } catch (RuntimeException e) {
+      // A failure of the API server's, or a bug: the user can do nothing about the details.
+      log.accept("admission of " + request.path("uid").asText() + " failed: " + e);
+      refuse(response, INTERNAL, "Platter failed to decide: " + e.getClass().getSimpleName());
+    }
+    return response;
+  }
+
+  private static void refuse(ObjectNode response, int code, String message) {
+    response.put("allowed", false);
+    response.putObject("status").put("code", code).put("message", message);
+  }
+}

@@ -1,0 +1,119 @@
+package dev.platter.cluster.webhook;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.UnaryOperator;
+import javax.net.ssl.SSLContext;
+
+/**
+ * Answers the API server's admission reviews over HTTPS. What is asked is decided elsewhere ({@link
+ * Admission}); here are the limits: the size of a review, and the time that one may take to arrive.
+ * The API server gives up after ten seconds by itself, and refuses what it got no answer for.
+ */
+public final class WebhookServer implements AutoCloseable {
+  private static final int MOST_BYTES = 3 << 20;
+  private static final String SECONDS = "10";
+  private static final int BACKLOG = 128;
+
+  private final HttpsServer server;
+  private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+
+  /**
+   * @param tls whose certificate may change while it serves
+   * @param ready whether the API server can be expected to trust the certificate
+   */
+  public WebhookServer(
+      InetSocketAddress address, SSLContext tls, Admission admission, BooleanSupplier ready)
+      throws IOException {
+    // The JDK's server reads them once, when it is first used.
+    for (var limit : new String[] {"maxReqTime", "maxRspTime"}) {
+      System.getProperties().putIfAbsent("sun.net.httpserver." + limit, SECONDS);
+    }
+    server = HttpsServer.create(address, BACKLOG);
+    server.setHttpsConfigurator(new HttpsConfigurator(tls));
+    server.setExecutor(threads);
+    server.createContext("/mutate", exchange -> review(exchange, admission::mutate));
+    server.createContext("/keep", exchange -> review(exchange, admission::keep));
+    server.createContext("/validate", exchange -> review(exchange, admission::validate));
+    server.createContext("/healthz", exchange -> answer(exchange, 200, "ok\n"));
+    server.createContext(
+        "/readyz",
+        exchange -> {
+          if (ready.getAsBoolean()) {
+            answer(exchange, 200, "ok\n");
+          } else {
+            answer(exchange, 503, "the API server does not know our certificate yet\n");
+          }
+        });
+  }
+
+  public void start() {
+    server.start();
+  }
+
+  public int port() {
+    return server.getAddress().getPort();
+  }
+
+  private static void review(HttpExchange exchange, UnaryOperator<ObjectNode> decide)
+      throws IOException {
+    if (!exchange.getRequestMethod().equals("POST")) {
+      answer(exchange, 405, "expected a POST of an AdmissionReview\n");
+      return;
+    }
+    var body = exchange.getRequestBody().readNBytes(MOST_BYTES + 1);
+    if (body.length > MOST_BYTES) {
+      answer(exchange, 413, "an AdmissionReview has 3 MiB at most\n");
+      return;
+    }
+    JsonNode review;
+    try {
+      review = Json.MAPPER.readTree(body);
+    } catch (IOException e) {
+      answer(exchange, 400, "not JSON\n");
+      return;
+    }
+    if (!(review.get("request") instanceof ObjectNode request) || !request.hasNonNull("uid")) {
+      answer(exchange, 400, "not an AdmissionReview with a request\n");
+      return;
+    }
+    var out = Json.object();
+    out.put("apiVersion", "admission.k8s.io/v1").put("kind", "AdmissionReview");
+    out.set("response", decide.apply(request));
+    exchange.getResponseHeaders().set("Content-Type", "application/json");
+    answer(exchange, 200, Json.write(out));
+  }
+
+  private static void answer(HttpExchange exchange, int status, String text) throws IOException {
+    try (exchange) {
+      var bytes = text.getBytes(StandardCharsets.UTF_8);
+      exchange.sendResponseHeaders(status, bytes.length);
+      exchange.getResponseBody().write(bytes);
+    }
+  }
+
+  /** Answers what was asked already. */
+  @Override
+  public void close() {
+    server.stop(1);
+    threads.shutdown();
+    try {
+      if (!threads.awaitTermination(1, TimeUnit.SECONDS)) {
+        threads.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      threads.shutdownNow();
+      Thread.currentThread().interrupt();
+    }
+  }
+}

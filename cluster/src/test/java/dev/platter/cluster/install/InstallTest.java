@@ -1,0 +1,178 @@
+package dev.platter.cluster.install;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.platter.cluster.install.Install.Options;
+import dev.platter.cluster.install.Install.PoolOption;
+import dev.platter.dialect.NodeFile;
+import dev.platter.model.PlatterException;
+import io.fabric8.kubernetes.client.utils.Serialization;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class InstallTest {
+  private static Options options(String namespace, String image, List<String> pools) {
+    return new Options(
+        namespace,
+        image,
+        "IfNotPresent",
+        pools.stream().map(PoolOption::parse).toList(),
+        "loop*",
+        List.of("pull"),
+        "/var/lib/kubelet",
+        true);
+  }
+
+  static List<JsonNode> objects(List<String> pools) {
+    var out = new ArrayList<JsonNode>();
+    var yaml = Install.yaml(options("vms", "registry.example/platter:1", pools));
+    try (var documents = Serialization.yamlMapper().readerFor(JsonNode.class).readValues(yaml)) {
+      documents.forEachRemaining(document -> out.add((JsonNode) document));
+    } catch (IOException e) {
+      throw new AssertionError(yaml, e);
+    }
+    return out;
+  }
+
+  private static JsonNode object(List<JsonNode> all, String kind, String name) {
+    return all.stream()
+        .filter(object -> object.path("kind").asText().equals(kind))
+        .filter(object -> object.at("/metadata/name").asText().equals(name))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Test
+  void everyObjectHasANameOfItsOwnAndAPlaceInTheNamespaceOrInNone() {
+    var seen = new HashSet<String>();
+    for (var object : objects(List.of())) {
+      var metadata = object.path("metadata");
+      assertThat(metadata.has("generateName")).isFalse();
+      assertThat(seen.add(object.path("kind").asText() + "/" + metadata.path("name").asText()))
+          .isTrue();
+      assertThat(metadata.path("namespace").asText("vms")).isEqualTo("vms");
+      assertThat(metadata.at("/labels/app.kubernetes.io~1part-of").asText()).isEqualTo("platter");
+    }
+    assertThat(seen).hasSizeGreaterThan(20);
+  }
+
+  @Test
+  void noRoleHasAWildcardAndTheNodeCannotReadSecretsOrConfigMaps() {
+    var roles =
+        objects(List.of()).stream()
+            .filter(object -> object.path("kind").asText().endsWith("Role"))
+            .toList();
+    assertThat(roles).hasSize(4);
+    for (var role : roles) {
+      assertThat(role.path("rules").toString()).doesNotContain("*", "impersonate", "escalate");
+    }
+    var node =
+        roles.stream()
+            .filter(role -> role.at("/metadata/name").asText().equals("platter-node"))
+            .toList();
+    assertThat(node).hasSize(2);
+    assertThat(node.toString()).doesNotContain("secrets", "configmaps", "pods/exec");
+  }
+
+  @Test
+  void theOnlySecretThatAnybodyCanReadIsTheWebhooks() {
+    for (var role : objects(List.of())) {
+      for (var rule : role.path("rules")) {
+        var secrets = rule.path("resources").toString().contains("\"secrets\"");
+        if (secrets && role.path("kind").asText().equals("ClusterRole")) {
+          assertThat(rule.path("verbs").toString()).isEqualTo("[\"create\"]");
+        } else if (secrets) {
+          assertThat(rule.path("resourceNames").toString()).isEqualTo("[\"platter-webhook\"]");
+          assertThat(rule.path("verbs").toString()).isEqualTo("[\"get\",\"update\"]");
+        }
+      }
+    }
+  }
+
+  @Test
+  void everyFieldCanBeExplained() {
+    for (var crd :
+        List.of(
+            "virtualmachines.platter.dev",
+            "virtualmachinegroups.platter.dev",
+            "virtletvmidentities.virtlet.k8s",
+            "virtletvmidentitysets.virtlet.k8s")) {
+      var schema =
+          object(objects(List.of()), "CustomResourceDefinition", crd)
+              .at("/spec/versions/0/schema/openAPIV3Schema");
+      fields(
+          schema,
+          "",
+          (path, field) -> {
+            if (!path.matches("\\.(apiVersion|kind|metadata)")) {
+              assertThat(field.path("description").asText()).as(crd + path).endsWith(".");
+            }
+          });
+    }
+  }
+
+  private static void fields(JsonNode schema, String path, BiConsumer<String, JsonNode> found) {
+    schema
+        .path("properties")
+        .properties()
+        .forEach(
+            entry -> {
+              found.accept(path + "." + entry.getKey(), entry.getValue());
+              fields(entry.getValue(), path + "." + entry.getKey(), found);
+            });
+    if (schema.has("items")) {
+      fields(schema.get("items"), path + "[]", found);
+    }
+  }
+
+  @Test
+  void poolsAreInTheNodesConfigurationAndMountedWhereTheyAre() {
+    var objects = objects(List.of("fast=/storage/ssd:100Gi", "slow=/storage/rust"));
+    var file = object(objects, "ConfigMap", "platter-node").at("/data/node.yaml").asText();
+    var pools =
+        NodeFile.pools("node.yaml", file, Map.of("default", Path.of("/p")), text -> Path.of(text));
+    assertThat(pools.toString())
+        .contains("name=fast, directory=/storage/ssd, limit=100Gi")
+        .contains("name=slow, directory=/storage/rust, limit=null");
+    var spec = object(objects, "DaemonSet", "platter-node").at("/spec/template/spec");
+    assertThat(spec.at("/containers/0/volumeMounts").toString())
+        .contains("{\"name\":\"pool-1\",\"mountPath\":\"/storage/rust\"}");
+    assertThat(spec.path("volumes").toString())
+        .contains("{\"name\":\"pool-0\",\"hostPath\":{\"path\":\"/storage/ssd\"");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "fast=/a:0",
+        "Fast=/a",
+        "fast=a",
+        "fast",
+        "fast=/a\nb: c",
+        "fast=/var/lib/platter"
+      })
+  void aPoolThatCannotBeUsedIsRefused(String pool) {
+    assertThatExceptionOfType(RuntimeException.class)
+        .isThrownBy(() -> Install.yaml(options("vms", "a", List.of(pool))))
+        .isInstanceOfAny(PlatterException.class, IllegalArgumentException.class);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"a\nb", "a b", "", "${x}", "a\"b", "a: b"})
+  void anOptionIsWhatItSaysAndNoMore(String text) {
+    assertThatExceptionOfType(PlatterException.class)
+        .isThrownBy(() -> options(text, "a", List.of()));
+    assertThatExceptionOfType(PlatterException.class)
+        .isThrownBy(() -> options("vms", text, List.of()));
+  }
+}

@@ -1,0 +1,149 @@
+package dev.platter.cluster.node;
+
+import dev.platter.model.IdentityKey;
+import dev.platter.model.ImageLogins;
+import dev.platter.node.Hypervisor;
+import dev.platter.node.Machine;
+import dev.platter.node.Node;
+import dev.platter.node.Progress;
+import dev.platter.node.image.Images;
+import dev.platter.node.move.Credentials;
+import dev.platter.node.move.MoveServer;
+import dev.platter.node.move.MoveSource;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** A node without guests: records, disks and connections are real, images are blank. */
+final class MovingNode implements AutoCloseable {
+  private static final String DIGEST = "sha256:" + "2".repeat(64);
+  private static final IdentityKey PET = new IdentityKey("default", "pet");
+
+  private final String name;
+  private final StateLayout layout;
+  private final Node node;
+  private final IdentityMover mover;
+  private final IdentityKeeper keeper;
+  private final MoveServer server;
+  private final Credentials credentials;
+
+  MovingNode(String name, Path work, IdentityKeeper.Objects objects, IdentityMover.Peers peers)
+      throws IOException {
+    this.name = name;
+    layout = new StateLayout(work.resolve("state"), work.resolve("run"));
+    node = new Node(layout, machine(), images(), Progress.NONE);
+    node.tidy();
+    credentials = Credentials.make(name);
+    mover = new IdentityMover(objects, peers, name, node.moves(), credentials, _ -> {}, _ -> {});
+    keeper =
+        new IdentityKeeper(objects, name, node.identities(), mover, _ -> ImageLogins.NONE, _ -> {});
+    server =
+        MoveServer.start(
+            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+            credentials,
+            peers::nodeOf,
+            mover,
+            _ -> {});
+  }
+
+  private Images images() {
+    return (Images)
+        Proxy.newProxyInstance(
+            MovingNode.class.getClassLoader(),
+            new Class<?>[] {Images.class},
+            (_, method, _) ->
+                switch (method.getName()) {
+                  case "resolve" -> DIGEST;
+                  case "sealed" -> true;
+                  case "ensure" -> {
+                    var base = layout.base(DIGEST);
+                    Files.createDirectories(base.getParent());
+                    Files.write(base, new byte[8 << 20]);
+                    yield null;
+                  }
+                  default -> null;
+                });
+  }
+
+  private static Machine machine() {
+    var hypervisor =
+        Proxy.newProxyInstance(
+            MovingNode.class.getClassLoader(),
+            new Class<?>[] {Hypervisor.class},
+            (_, _, _) -> null);
+    return (Machine)
+        Proxy.newProxyInstance(
+            MovingNode.class.getClassLoader(),
+            new Class<?>[] {Machine.class},
+            (_, method, _) ->
+                switch (method.getName()) {
+                  case "hypervisor" -> hypervisor;
+                  case "libvirt" -> "";
+                  case "isolated" -> true;
+                  default -> null;
+                });
+  }
+
+  String name() {
+    return name;
+  }
+
+  Node node() {
+    return node;
+  }
+
+  IdentityMover mover() {
+    return mover;
+  }
+
+  IdentityKeeper keeper() {
+    return keeper;
+  }
+
+  MoveSource source() {
+    return new MoveSource(
+        new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port()),
+        credentials.fingerprint());
+  }
+
+  boolean usable() {
+    try {
+      return node.identities().isUsable(PET);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Whether it has nothing of the disk. */
+  boolean isClean() throws IOException {
+    var pool = layout.pool("volumes");
+    if (Files.exists(pool)) {
+      try (var files = Files.list(pool)) {
+        if (files.findAny().isPresent()) {
+          return false;
+        }
+      }
+    }
+    return node.identities().list().isEmpty() && node.moves().coming().isEmpty();
+  }
+
+  String disk() {
+    try {
+      return node.identities().find(PET).orElseThrow().file().toString();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    server.close();
+    mover.close();
+    node.close();
+  }
+}

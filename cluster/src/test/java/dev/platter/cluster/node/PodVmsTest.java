@@ -1,0 +1,352 @@
+package dev.platter.cluster.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.platter.cluster.api.Names;
+import dev.platter.dialect.Manifests;
+import dev.platter.model.PlatterException;
+import dev.platter.node.Hypervisor;
+import dev.platter.node.LiveDisks;
+import dev.platter.node.Machine;
+import dev.platter.node.Node;
+import dev.platter.node.image.Images;
+import dev.platter.plan.NodeFacts.Accelerator;
+import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
+import io.fabric8.kubernetes.api.model.OwnerReferenceBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.PodBuilder;
+import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.UUID;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Whose VM is whose, with real records and disks, and without guests. */
+class PodVmsTest {
+  private static final VmKey KEY = new VmKey("default", "db");
+  private static final Pattern ID = Pattern.compile("<uuid>([^<]+)</uuid>");
+
+  @TempDir Path work;
+  private final Set<UUID> running = new HashSet<>();
+  private final FakeApi api = new FakeApi();
+  private long size = 4096;
+  private StateLayout layout;
+  private Owners owners;
+  private Node node;
+  private PodVms vms;
+  private Reaper reaper;
+
+  @BeforeEach
+  void open() throws IOException {
+    layout = new StateLayout(work.resolve("state"), work.resolve("run"));
+    owners = new Owners(layout.owners(), _ -> {});
+    var starts = new Starts(_ -> {});
+    node = new Node(layout, machine(), fake(Images.class), starts);
+    node.tidy();
+    // No VM here has a disk that other nodes reach, so nobody asks for a lease.
+    var leases = new DiskLeases(null, "platter-system", "node1");
+    vms = new PodVms(node, api, new Gathering(work, api), owners, leases, work, starts, _ -> {});
+    reaper = new Reaper(owners, vms, api, "node1", _ -> {});
+  }
+
+  private Machine machine() {
+    var hypervisor =
+        (Hypervisor)
+            Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {Hypervisor.class},
+                (_, method, arguments) -> {
+                  switch (method.getName()) {
+                    case "start" -> {
+                      var id = ID.matcher((String) arguments[0]);
+                      assertThat(id.find()).isTrue();
+                      running.add(UUID.fromString(id.group(1)));
+                      return null;
+                    }
+                    case "state" -> {
+                      return running.contains((UUID) arguments[0])
+                          ? Hypervisor.DomainState.RUNNING
+                          : Hypervisor.DomainState.GONE;
+                    }
+                    case "shutdown", "destroy" -> {
+                      running.remove((UUID) arguments[0]);
+                      return null;
+                    }
+                    case "disks" -> {
+                      return Proxy.newProxyInstance(
+                          getClass().getClassLoader(),
+                          new Class<?>[] {LiveDisks.class},
+                          (_, _, _) -> size);
+                    }
+                    default -> {
+                      return null;
+                    }
+                  }
+                });
+    return new Machine() {
+      @Override
+      public String libvirt() {
+        return "";
+      }
+
+      @Override
+      public Hypervisor hypervisor(String libvirt) {
+        return hypervisor;
+      }
+
+      @Override
+      public Accelerator accelerator() {
+        return Accelerator.TCG;
+      }
+
+      @Override
+      public boolean isolated() {
+        return true;
+      }
+
+      @Override
+      public String emulator() {
+        return "/usr/bin/qemu-system-x86_64";
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  private static <T> T fake(Class<T> type) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            PodVmsTest.class.getClassLoader(), new Class<?>[] {type}, (_, _, _) -> null));
+  }
+
+  private static String description(String disk) {
+    return """
+    {"kind": "VirtualMachine", "metadata": {"name": "db", "namespace": "default"},
+     "spec": {"domain": {"devices": {"disks": [%s]}}}}"""
+        .formatted(disk);
+  }
+
+  private static String blank(String size, boolean keep) {
+    return "{\"name\": \"data\", \"source\": {\"blank\": {}}, \"size\": \"%s\", \"keep\": %s}"
+        .formatted(size, keep);
+  }
+
+  private Pod pod(String uid, String description, String owner) {
+    var pod =
+        new PodBuilder()
+            .withNewMetadata()
+            .withName("db")
+            .withNamespace("default")
+            .withUid(uid)
+            .addToAnnotations(Names.VM, description)
+            .withOwnerReferences(
+                owner.isEmpty()
+                    ? List.of()
+                    : List.of(
+                        new OwnerReferenceBuilder()
+                            .withApiVersion(Names.GROUP + "/" + Names.VERSION)
+                            .withKind("VirtualMachine")
+                            .withName("db")
+                            .withUid(owner)
+                            .build()))
+            .endMetadata()
+            .withNewSpec()
+            .withNodeName("node1")
+            .endSpec()
+            .build();
+    api.pods.put("default/db", pod);
+    return pod;
+  }
+
+  private void object(String uid, boolean deleted) {
+    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted));
+  }
+
+  private static String uid(int n) {
+    return "00000000-0000-0000-0000-00000000000" + n;
+  }
+
+  private long disks() throws IOException {
+    try (var files = Files.list(layout.pool("default"))) {
+      return files.count();
+    }
+  }
+
+  private void end() throws IOException {
+    running.clear();
+    assertThat(vms.ended(KEY, OptionalLong.empty())).isPresent();
+    api.pods.clear();
+  }
+
+  @Test
+  void disksAreToldWhenTheyAreOtherThanWhatWasTold() throws IOException {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", true)), uid(1)));
+    var reports = new DiskReports(vms, owners, api, _ -> {});
+    api.away = true;
+    reports.tell();
+    api.away = false;
+    reports.tell();
+    reports.tell();
+    assertThat(api.told).hasSize(1);
+    assertThat(api.told.getFirst().getFirst().name()).isEqualTo("data");
+    assertThat(api.told.getFirst().getFirst().size()).isEqualTo(4096);
+    size = 8192;
+    reports.tell();
+    end();
+    reports.tell();
+    assertThat(api.told).hasSize(2);
+  }
+
+  @Test
+  void theKeptDisksOfAVmObjectSurviveAPodOfItsName() throws IOException {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", true)), uid(1)));
+    end();
+    // Nobody's: it only has the name.
+    assertThatThrownBy(() -> vms.start(pod(uid(3), description(blank("1Mi", true)), "")))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("disks of the VirtualMachine default/db");
+    assertThat(disks()).isEqualTo(1);
+    assertThat(api.kept).containsExactly(uid(1));
+  }
+
+  @Test
+  void aVmThatSomebodyRunsOnTheNodeIsLeftAlone() throws IOException {
+    var theirs = Manifests.read("db", description(blank("1Mi", true))).getFirst();
+    node.run(theirs);
+    assertThatThrownBy(() -> vms.start(pod(uid(3), description(blank("1Mi", true)), "")))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("is not the cluster's");
+    assertThat(running).contains(theirs.uuid());
+    api.pods.clear();
+    reaper.sweep();
+    assertThat(running).contains(theirs.uuid());
+    assertThat(disks()).isEqualTo(1);
+  }
+
+  @Test
+  void aChangedVmThatKeepsDisksIsRefusedHoweverOftenItIsTried() throws IOException {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", true)), uid(1)));
+    end();
+    for (var attempt = 3; attempt < 6; attempt++) {
+      var changed = pod(uid(attempt), description(blank("2Mi", true)), uid(1));
+      assertThatThrownBy(() -> vms.start(changed))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining("another description");
+      assertThat(running).isEmpty();
+    }
+    vms.start(pod(uid(6), description(blank("1Mi", true)), uid(1)));
+    assertThat(running).hasSize(1);
+  }
+
+  @Test
+  void aChangedVmThatKeepsNothingIsMadeAnew() throws IOException {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", false)), uid(1)));
+    end();
+    vms.start(pod(uid(3), description(blank("2Mi", false)), uid(1)));
+    assertThat(running).hasSize(1);
+    try (var files = Files.list(layout.pool("default"))) {
+      assertThat(files.map(file -> file.toFile().length())).containsExactly(2L << 20);
+    }
+  }
+
+  @Test
+  void whatAPodLeftGoesWhenTheApiServerSaysThatItIsGone() throws IOException {
+    vms.start(pod(uid(2), description(blank("1Mi", true)), ""));
+    end();
+    api.away = true;
+    reaper.sweep();
+    assertThat(disks()).isEqualTo(1);
+    api.away = false;
+    reaper.sweep();
+    assertThat(disks()).isZero();
+    assertThat(owners.all()).isEmpty();
+  }
+
+  @Test
+  void nobodyIsAskedForAPodThatIsHere() throws IOException {
+    var pod = pod(uid(2), description(blank("1Mi", true)), "");
+    vms.start(pod);
+    api.heard.put("default/db", pod);
+    end();
+    reaper.sweep();
+    assertThat(disks()).isEqualTo(1);
+    api.heard.clear();
+    reaper.sweep();
+    assertThat(disks()).isZero();
+  }
+
+  @Test
+  void aPodWhoseVmObjectIsGoneOrNeverWasLeavesNothing() throws IOException {
+    var pod = pod(uid(2), description(blank("1Mi", true)), uid(1));
+    assertThatThrownBy(() -> vms.start(pod))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("is gone");
+    assertThat(running).isEmpty();
+    api.pods.clear();
+    reaper.sweep();
+    assertThat(layout.pool("default")).doesNotExist();
+    assertThat(owners.all()).isEmpty();
+  }
+
+  @Test
+  void aDeletedVmObjectIsReleasedWhenItsDisksAreGone() throws IOException {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", true)), uid(1)));
+    end();
+    reaper.sweep();
+    assertThat(disks()).isEqualTo(1);
+    object(uid(1), true);
+    reaper.sweep();
+    assertThat(disks()).isZero();
+    assertThat(api.kept).isEmpty();
+  }
+
+  /** What a name leads to is told by nobody but the node. */
+  @Test
+  void aServerThatIsTheNodeItselfIsNotGivenToQemu() throws IOException {
+    var nbd =
+        "{\"name\": \"data\", \"source\": {\"nbd\": {\"host\": {\"name\": \"%s\", \"port\": 9}}}}";
+    var here = Manifests.read("db", description(nbd.formatted("localhost"))).getFirst();
+    assertThatThrownBy(() -> node.run(here))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("this machine itself");
+    assertThat(running).isEmpty();
+    node.run(Manifests.read("db", description(nbd.formatted("198.18.0.1"))).getFirst());
+    assertThat(running).hasSize(1);
+  }
+
+  @Test
+  void aStartIsTimedInItsParts() throws IOException {
+    var clock = vms.start(pod(uid(2), description(blank("1Mi", false)), ""));
+    assertThat(StartClock.Part.values()).allMatch(part -> clock.seconds(part) > 0);
+    assertThat(clock.toString())
+        .matches("[0-9.]+ ms \\(prepare [0-9.]+, disk [0-9.]+, qemu [0-9.]+\\)");
+  }
+
+  @Test
+  void whatIsNotOneVirtualMachineOfThePodsNameIsRefused() {
+    for (var text :
+        List.of(
+            "{\"kind\": \"List\", \"items\": [" + description(blank("1Mi", false)) + "]}",
+            description(blank("1Mi", false)).replace("VirtualMachine", "VM"))) {
+      assertThatThrownBy(() -> vms.start(pod(uid(2), text, "")))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining("annotation platter.dev/vm");
+    }
+  }
+}

@@ -1,0 +1,270 @@
+package dev.platter.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Pods that come and go on a real cluster, and the disks that stay. */
+class IdentityTest {
+  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
+  private static final String UUID = "1b4d298f-6151-40b0-a1d4-269fc41d48f0";
+  private static final String READ = "dd if=$(disk root) bs=1M skip=100 count=1 | head -c 9";
+  private static final String WRITE =
+      "echo persisted | dd of=$(disk root) bs=1M seek=100 conv=notrunc; sync";
+
+  @AfterEach
+  void nothingIsLeft() {
+    CLUSTER.kubectl("delete", "statefulsets,pods", "--all", "--timeout=90s");
+    CLUSTER.kubectl("delete", "vmid,vmidset", "--all", "--timeout=60s");
+    for (var node : CLUSTER.kube().nodes()) {
+      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    }
+  }
+
+  private static String image() {
+    return CLUSTER.markerByDigest();
+  }
+
+  private static String set(String name, String more) {
+    return """
+    apiVersion: virtlet.k8s/v1
+    kind: VirtletVMIdentitySet
+    metadata: {name: %s}
+    spec: {image: "virtlet.cloud/%s", type: Local, size: 256Mi%s}
+    """
+        .formatted(name, image(), more);
+  }
+
+  private static String pets(int replicas, String... commands) {
+    var script = new StringBuilder();
+    for (var command : commands) {
+      script.append("#marker: ").append(command).append('\n');
+    }
+    return """
+    apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: pet}
+    spec:
+      replicas: %d
+      podManagementPolicy: Parallel
+      selector: {matchLabels: {app: pet}}
+      template:
+        metadata:
+          labels: {app: pet}
+          annotations:
+            kubernetes.io/target-runtime: virtlet.cloud
+            VirtletVMIdentitySet: pets
+            VirtletCloudInitUserDataScript: |
+              #!/bin/sh
+    %s
+        spec:
+          terminationGracePeriodSeconds: 10
+          containers:
+          - {name: vm, image: "virtlet.cloud/%s", resources: {limits: {memory: 96Mi}}}
+    """
+        .formatted(replicas, script.toString().stripTrailing().indent(10), image());
+  }
+
+  @Test
+  void eachPodOfAStatefulSetHasADiskThatStays() {
+    // The pods are there before their set is, and wait for it.
+    CLUSTER.apply(pets(2, READ + " | grep persisted", WRITE));
+    CLUSTER.await(
+        "no word of the missing set",
+        () -> CLUSTER.kubectl("get", "events"),
+        text -> text.contains("There is no VirtletVMIdentitySet pets"));
+    CLUSTER.apply(set("pets", ", firmwareUUID: " + UUID + ", firmwareUUIDPolicy: PerPod"));
+    for (var pod : new String[] {"pet-0", "pet-1"}) {
+      assertThat(CLUSTER.awaitLog(pod, "^@@READY"))
+          .containsPattern("@@DISK sda serial=root size=268435456")
+          .doesNotContain("@@OUT persisted");
+    }
+    assertThat(CLUSTER.kubectl("get", "vmid"))
+        .containsPattern("pet-0 +true +Local +node[12] +pets")
+        .containsPattern("pet-1 +true +Local +node[12] +pets");
+    var node = CLUSTER.kubectl("get", "vmid", "pet-0", "-o", "jsonpath={.status.nodeName}");
+    var uuid = uuid("pet-0");
+    assertThat(uuid).isNotEqualTo(UUID).isNotEqualTo(uuid("pet-1"));
+
+    // Deleting it waits for its VM.
+    CLUSTER.kubectl("delete", "vmid", "pet-1", "--wait=false");
+    assertThat(CLUSTER.kubectl("get", "vmid", "pet-1")).contains("pet-1");
+
+    CLUSTER.apply(pets(1, READ));
+    CLUSTER.await(
+        "pet-1 is still there",
+        () -> CLUSTER.kube().tryKubectl("get", "vmid", "pet-1").err(),
+        text -> text.contains("not found"));
+    CLUSTER.kubectl("delete", "pod", "pet-0", "--timeout=60s");
+    assertThat(CLUSTER.awaitLog("pet-0", "^@@READY")).contains("@@OUT persisted");
+    assertThat(uuid("pet-0")).isEqualTo(uuid);
+    assertThat(CLUSTER.kubectl("get", "pod", "pet-0", "-o", "jsonpath={.spec.nodeName}"))
+        .isEqualTo(node);
+  }
+
+  private static String uuid(String pod) {
+    var log = CLUSTER.awaitLog(pod, "@@DMI uuid=");
+    return log.replaceFirst("(?s).*@@DMI uuid=([0-9a-f-]{36}).*", "$1");
+  }
+
+  @Test
+  void anIdentityThatSomebodyMadeIsReadyWithoutAPod() {
+    CLUSTER.apply(
+        """
+        apiVersion: virtlet.k8s/v1
+        kind: VirtletVMIdentity
+        metadata: {name: by-hand}
+        spec: {image: "%s"}
+        ---
+        apiVersion: virtlet.k8s/v1
+        kind: VirtletVMIdentity
+        metadata: {name: too-small}
+        spec: {image: "%s", size: 1Mi}
+        """
+            .formatted(image(), image()));
+    CLUSTER.kubectl("wait", "--for=condition=Ready", "vmid/by-hand", "--timeout=60s");
+    CLUSTER.kubectl("wait", "--for=condition=Ready=false", "vmid/too-small", "--timeout=60s");
+    assertThat(CLUSTER.kubectl("get", "vmid", "too-small", "-o", "yaml"))
+        .contains("has a size of 1Mi, but its image");
+    var node = CLUSTER.kubectl("get", "vmid", "by-hand", "-o", "jsonpath={.status.nodeName}");
+    var on = CLUSTER.kube().node(Integer.parseInt(node.substring("node".length())));
+    assertThat(CLUSTER.leftOn(on)).contains("-root.qcow2");
+    var refused =
+        CLUSTER
+            .kube()
+            .tryKubectl(
+                "patch", "vmid", "by-hand", "--type=merge", "-p", "{\"spec\":{\"size\":\"9Gi\"}}");
+    assertThat(refused.err()).contains("an identity stays what it is");
+    CLUSTER.kubectl("delete", "vmid", "by-hand", "--timeout=60s");
+    assertThat(CLUSTER.leftOn(on)).doesNotContain("-root.qcow2");
+  }
+
+  @Test
+  void aPetIsHandledByItsIdentityAlone() {
+    var template =
+        """
+        , autoStart: true, template: {
+        metadata: {annotations: {VirtletCloudInitUserDataScript: "#!/bin/sh\\n#marker: echo a pet\\n"}},
+        spec: {terminationGracePeriodSeconds: 10, containers: [{name: vm, resources: {limits: {memory: 96Mi}}}]}}\
+        """;
+    CLUSTER.apply(
+        set("zoo", template)
+            + """
+            ---
+            apiVersion: virtlet.k8s/v1
+            kind: VirtletVMIdentity
+            metadata: {name: tom}
+            spec: {image: "virtlet.cloud/%s", size: 256Mi, identitySet: zoo}
+            """
+                .formatted(image()));
+    assertThat(CLUSTER.awaitLog("tom-0", "^@@READY"))
+        .containsPattern("@@DISK sda serial=root size=268435456")
+        .contains("@@OUT a pet");
+    assertThat(CLUSTER.plugin("identity", "ls"))
+        .containsPattern("default +tom +zoo +256 MiB +node[12] +true +tom-0 ");
+    var node = CLUSTER.kubectl("get", "vmid", "tom", "-o", "jsonpath={.status.nodeName}");
+
+    var refused = CLUSTER.uninstall();
+    assertThat(refused.status()).as(refused.output()).isEqualTo(5);
+    assertThat(refused.err()).contains("vmid default/tom");
+
+    // With its identity go the StatefulSet, the VM and the disk.
+    CLUSTER.kubectl("delete", "vmid", "tom", "--timeout=90s");
+    CLUSTER.await(
+        "something of tom is left",
+        () -> CLUSTER.kubectl("get", "statefulsets,pods", "-o", "name"),
+        String::isEmpty);
+    var on = CLUSTER.kube().node(Integer.parseInt(node.substring("node".length())));
+    CLUSTER.await("left on " + node, () -> CLUSTER.leftOn(on), String::isEmpty);
+  }
+
+  private static String locked(String pullSecrets) {
+    return """
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: private
+      annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: private}
+    spec:
+      nodeSelector: {kubernetes.io/hostname: node1}
+      terminationGracePeriodSeconds: 10
+      imagePullSecrets: %s
+      containers:
+      - {name: vm, image: "virtlet.cloud/%s", resources: {limits: {memory: 96Mi}}}
+    """
+        .formatted(pullSecrets, lockedImage());
+  }
+
+  private static String lockedImage() {
+    return CLUSTER.locked().replaceFirst(":latest$", "@" + CLUSTER.lockedDigest());
+  }
+
+  @Test
+  void aPrivateImageIsPulledWithTheLoginOfThePod() {
+    CLUSTER.apply(set("private", "").replace(image(), lockedImage()));
+    CLUSTER.apply(locked("[]"));
+    var why =
+        CLUSTER.await(
+            "no word of the login",
+            () -> CLUSTER.kubectl("get", "pod", "private", "-o", "jsonpath={.status.conditions}"),
+            text -> text.contains("imagePullSecrets"));
+    assertThat(why).contains("is not ready");
+    CLUSTER.kubectl("delete", "pod", "private", "--timeout=60s");
+    CLUSTER.kubectl(
+        "create",
+        "secret",
+        "docker-registry",
+        "login",
+        "--docker-server=" + CLUSTER.locked().split("/")[0],
+        "--docker-username=alice",
+        "--docker-password=" + PlatterCluster.ALICE);
+    try {
+      CLUSTER.apply(locked("[{name: login}]"));
+      CLUSTER.awaitLog("private", "^@@READY");
+      assertThat(CLUSTER.plugin("identity", "describe", "private", "-o", "json"))
+          .contains("\"ready\" : true", "\"private\"");
+    } finally {
+      CLUSTER.kubectl("delete", "secret", "login");
+    }
+  }
+
+  private static Path file(String yaml) {
+    try {
+      return Files.writeString(CLUSTER.work().resolve("set.yaml"), yaml);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void theServerRefusesIdentitiesThatCannotBe() {
+    for (var spec :
+        new String[] {
+          "image: a:latest",
+          "image: %s, storageClassName: fast".formatted(image()),
+          "image: %s, type: Remote".formatted(image()),
+          "image: %s, firmwareUUIDPolicy: PerPod".formatted(image()),
+          "image: %s, firmwareUUID: 12".formatted(image()),
+        }) {
+      var result =
+          CLUSTER
+              .kube()
+              .tryKubectl(
+                  "create",
+                  "--dry-run=server",
+                  "-f",
+                  file(
+                      "apiVersion: virtlet.k8s/v1\nkind: VirtletVMIdentitySet\n"
+                          + "metadata: {name: bad}\nspec: {"
+                          + spec
+                          + "}\n"));
+      assertThat(result.status()).as(spec + ": " + result.output()).isNotZero();
+      assertThat(result.err()).contains("is invalid");
+    }
+  }
+}

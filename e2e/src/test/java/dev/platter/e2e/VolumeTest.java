@@ -1,0 +1,232 @@
+package dev.platter.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.platter.lab.HostPathCsi;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** VMs on volumes that a CSI driver makes which Platter knows nothing of. */
+class VolumeTest {
+  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
+  private static final String READ = "dd if=$(disk root) bs=1M skip=100 count=1 | head -c 9";
+  private static final String WRITE =
+      "echo persisted | dd of=$(disk root) bs=1M seek=100 conv=notrunc; sync";
+  private static HostPathCsi driver;
+
+  @BeforeAll
+  static void start() {
+    driver = HostPathCsi.start(CLUSTER.kube(), CLUSTER.kube().node(1));
+  }
+
+  @AfterAll
+  static void end() {
+    driver.close();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    CLUSTER.kubectl("delete", "statefulsets,vm,pods", "--all", "--timeout=90s");
+    CLUSTER.kubectl("delete", "vmid,vmidset,pvc", "--all", "--timeout=60s");
+    CLUSTER.await(
+        "images, claims, snapshots or volumes are left",
+        () ->
+            CLUSTER.kubectl(
+                "get", "vmimage,pods,pvc,volumesnapshots,volumesnapshotcontents,pv", "-o", "name"),
+        String::isEmpty);
+    for (var node : CLUSTER.kube().nodes()) {
+      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    }
+    assertThat(CLUSTER.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
+        .doesNotContain("disk-");
+  }
+
+  @Test
+  void aVmWritesToClaimsOfBothKindsThatADriverMakesOnDemand() {
+    CLUSTER.apply(
+        claim("files", "Filesystem", HostPathCsi.AT_ONCE)
+            + claim("device", "Block", HostPathCsi.LATE)
+            + """
+            apiVersion: platter.dev/v1alpha1
+            kind: VirtualMachine
+            metadata: {name: writer}
+            spec:
+              restartPolicy: Never
+              domain:
+                memory: {guest: 96Mi}
+                devices:
+                  disks:
+                  - type: ContainerRegistryDisk:v1alpha
+                    source: {name: "%s"}
+                    target: {device: sda}
+                  - {type: PersistentVolumeClaim, source: {name: files}, target: {device: sdb}}
+                  - {type: PersistentVolumeClaim, source: {name: device}, target: {device: sdc}}
+              cloudInit:
+                userData: |
+                  #!/bin/sh
+                  #marker: echo on-files | dd of=/dev/sdb conv=notrunc; sync; head -c 8 /dev/sdb
+                  #marker: echo on-device | dd of=/dev/sdc conv=notrunc; sync; head -c 9 /dev/sdc
+            """
+                .formatted(CLUSTER.marker()));
+    assertThat(CLUSTER.awaitLog("writer", "^@@READY"))
+        .containsPattern("@@DISK sdb .*size=62914560") // disk.img leaves room for its file system
+        .containsPattern("@@DISK sdc .*size=67108864")
+        .contains("@@OUT on-files")
+        .contains("@@OUT on-device");
+    CLUSTER.kubectl("delete", "vm", "writer", "--timeout=60s");
+    // Without us: another pod reads what the guest wrote.
+    CLUSTER.apply(
+        """
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: reader}
+        spec:
+          restartPolicy: Never
+          containers:
+          - name: main
+            image: lab.local/busybox:1
+            command: [sh, -c, "head -c 8 /files/disk.img; echo; head -c 9 /dev/volume; echo"]
+            volumeMounts: [{name: files, mountPath: /files}]
+            volumeDevices: [{name: device, devicePath: /dev/volume}]
+          volumes:
+          - {name: files, persistentVolumeClaim: {claimName: files}}
+          - {name: device, persistentVolumeClaim: {claimName: device}}
+        """);
+    assertThat(CLUSTER.awaitLog("reader", "^on-device")).isEqualTo("on-files\non-device\n");
+  }
+
+  private static String claim(String name, String mode, String storageClass) {
+    return """
+    apiVersion: v1
+    kind: PersistentVolumeClaim
+    metadata: {name: %s}
+    spec:
+      accessModes: [ReadWriteOnce]
+      volumeMode: %s
+      storageClassName: %s
+      resources: {requests: {storage: 64Mi}}
+    ---
+    """
+        .formatted(name, mode, storageClass);
+  }
+
+  private static String image() {
+    return CLUSTER.markerByDigest();
+  }
+
+  private static String pets(int replicas, String... commands) {
+    return """
+    apiVersion: virtlet.k8s/v1
+    kind: VirtletVMIdentitySet
+    metadata: {name: pets}
+    spec: {image: "virtlet.cloud/%1$s", type: PersistentVolume, storageClassName: %2$s, size: 256Mi}
+    ---
+    apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: pet}
+    spec:
+      replicas: %3$d
+      podManagementPolicy: Parallel
+      selector: {matchLabels: {app: pet}}
+      template:
+        metadata:
+          labels: {app: pet}
+          annotations:
+            kubernetes.io/target-runtime: virtlet.cloud
+            VirtletVMIdentitySet: pets
+            VirtletCloudInitUserDataScript: |
+              #!/bin/sh
+              #marker: %4$s
+        spec:
+          terminationGracePeriodSeconds: 10
+          containers:
+          - {name: vm, image: "virtlet.cloud/%1$s", resources: {limits: {memory: 96Mi}}}
+    """
+        .formatted(
+            image(), HostPathCsi.AT_ONCE, replicas, String.join("\n          #marker: ", commands));
+  }
+
+  @Test
+  void eachPodBootsFromAClaimOfItsOwnThatWasMadeFromOneImport() {
+    var before = imports();
+    CLUSTER.apply(pets(2, READ + " | grep persisted", WRITE));
+    for (var pod : new String[] {"pet-0", "pet-1"}) {
+      assertThat(CLUSTER.awaitLog(pod, "^@@READY"))
+          .containsPattern("@@DISK sda serial=root size=268435456")
+          .doesNotContain("@@OUT persisted");
+    }
+    assertThat(CLUSTER.kubectl("get", "vmid", "-o", "wide"))
+        .containsPattern("pet-0 +true +PersistentVolume +vmid-pet-0 +pets")
+        .containsPattern("pet-1 +true +PersistentVolume +vmid-pet-1 +pets");
+    assertThat(CLUSTER.kubectl("get", "vmimage,volumesnapshots", "-o", "name").lines()).hasSize(2);
+    // Two claims of identities; the one that the image was written to is not needed any more.
+    assertThat(CLUSTER.kubectl("get", "pvc", "-o", "name").lines())
+        .containsExactlyInAnyOrder(
+            "persistentvolumeclaim/vmid-pet-0", "persistentvolumeclaim/vmid-pet-1");
+    var after = imports();
+    after.removeAll(before);
+    assertThat(after).as("pods that wrote the image").hasSize(1);
+
+    CLUSTER.apply(pets(1, READ));
+    CLUSTER.kubectl("delete", "pod", "pet-0", "--timeout=60s");
+    assertThat(CLUSTER.awaitLog("pet-0", "^@@READY")).contains("@@OUT persisted");
+
+    // Deleting it waits for its VM.
+    CLUSTER.kubectl("delete", "vmid", "pet-0", "--wait=false");
+    CLUSTER.await(
+        "the claim stays",
+        () -> CLUSTER.kubectl("get", "pvc", "vmid-pet-0"),
+        text -> text.contains("Terminating"));
+    CLUSTER.kubectl("delete", "statefulset", "pet", "--timeout=60s");
+    CLUSTER.kubectl("wait", "--for=delete", "vmid/pet-0", "--timeout=60s");
+  }
+
+  /** The UIDs of the pods that ever filled a claim, as kubelet and scheduler tell. */
+  private static Set<String> imports() {
+    var events =
+        CLUSTER.kubectl(
+            "get",
+            "events",
+            "-o",
+            "jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid}{'\\n'}{end}");
+    return events
+        .lines()
+        .filter(line -> line.contains("-fill "))
+        .map(line -> line.substring(line.indexOf(' ') + 1))
+        .collect(Collectors.toCollection(HashSet::new));
+  }
+
+  @Test
+  void whatKeepsAnIdentityFromItsVolumeIsSaid() {
+    CLUSTER.apply(identity("no-class", "nowhere", "256Mi") + identity("small", "hostpath", "1Mi"));
+    for (var name : new String[] {"no-class", "small"}) {
+      CLUSTER.kubectl("wait", "--for=condition=Ready=false", "vmid/" + name, "--timeout=60s");
+    }
+    assertThat(message("no-class")).contains("There is no StorageClass nowhere");
+    CLUSTER.await(
+        "the size is not checked",
+        () -> message("small"),
+        text -> text.contains("its image needs"));
+  }
+
+  private static String message(String identity) {
+    return CLUSTER.kubectl(
+        "get", "vmid", identity, "-o", "jsonpath={.status.conditions[0].message}");
+  }
+
+  private static String identity(String name, String storageClass, String size) {
+    return """
+    apiVersion: virtlet.k8s/v1
+    kind: VirtletVMIdentity
+    metadata: {name: %s}
+    spec: {image: "%s", type: PersistentVolume, storageClassName: %s, size: %s}
+    ---
+    """
+        .formatted(name, image(), storageClass, size);
+  }
+}

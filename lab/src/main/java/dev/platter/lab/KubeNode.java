@@ -1,0 +1,83 @@
+package dev.platter.lab;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Stream;
+
+/**
+ * A node of a {@link KubeCluster}. Its processes, network, {@code /run} and the state of kubelet,
+ * containerd and Platter are its own; the rest of the file system is this machine's.
+ */
+public final class KubeNode {
+  private final KubeCluster cluster;
+  private final int number;
+
+  KubeNode(KubeCluster cluster, int number) {
+    this.cluster = cluster;
+    this.number = number;
+  }
+
+  public String name() {
+    return "node" + number;
+  }
+
+  /** Where other nodes, pods and this machine reach it. */
+  public String address() {
+    return "198.18.0.1" + number;
+  }
+
+  /** What a command printed that ran on the node; it must succeed. */
+  public String exec(Object... command) {
+    return cluster.lab(Stream.concat(Stream.of("exec", name()), Arrays.stream(command)).toArray());
+  }
+
+  /**
+   * Where this machine finds what is at an absolute path on the node. What is mounted there is not
+   * seen from outside.
+   */
+  public Path path(String inside) {
+    try (Stream<String> own = Files.lines(cluster.directory().resolve("node-directories"))) {
+      Path path = Path.of(inside).normalize();
+      return own.anyMatch(path::startsWith)
+          ? Path.of(cluster.directory().resolve(name()).resolve("root") + path.toString())
+          : path;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Gives its containerd the images of an archive, Docker's or OCI's, with the names in there. */
+  public void loadImage(Path archive) {
+    cluster.lab("load", name(), archive);
+  }
+
+  /** All its processes die at once, QEMU included; what is on its disk stays. */
+  public void powerCut() {
+    cluster.lab("cut", name());
+  }
+
+  /** Returns when its kubelet serves again. */
+  public void boot() {
+    cluster.lab("boot", name());
+  }
+
+  public void killKubelet() {
+    cluster.lab("kill", name(), "kubelet");
+  }
+
+  public void startKubelet() {
+    cluster.lab("start", name(), "kubelet");
+  }
+
+  /** Containers go on without it. */
+  public void killContainerd() {
+    cluster.lab("kill", name(), "containerd");
+  }
+
+  public void startContainerd() {
+    cluster.lab("start", name(), "containerd");
+  }
+}

@@ -1,0 +1,249 @@
+package dev.platter.node;
+
+import dev.platter.image.qcow2.Qcow2Overlay;
+import dev.platter.model.DiskFormat;
+import dev.platter.model.Identity;
+import dev.platter.model.IdentityKey;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.IdentityRecords.Stage;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.image.Images;
+import dev.platter.node.move.Credentials;
+import dev.platter.node.move.MoveServer;
+import dev.platter.node.move.MoveSource;
+import dev.platter.plan.IdentityPlan;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The disks of identities that go to another machine or come from there. Which of two copies counts
+ * is said by somebody else; what is kept here makes sure that his word is enough:
+ *
+ * <ul>
+ *   <li>A disk that was lent once stays {@code LEAVING}, whatever becomes of this process: no VM
+ *       can have it until {@link #keep} says that it stays here after all. The stage is changed
+ *       first and VMs are looked for then, while a VM is recorded first and looks at the stage
+ *       then; so one of the two sees the other.
+ *   <li>A disk that comes is {@code COMING} until it was said to be here; then {@link #arrived}.
+ *       What is there of it is compared with the source by whoever goes on, so nothing else is
+ *       recorded.
+ * </ul>
+ */
+public final class IdentityMoves {
+  private final StateLayout layout;
+  private final IdentityDisks disks;
+  private final StepRunner runner;
+  private final Images images;
+  private final Pools pools;
+  private final Machine machine;
+  private final Progress progress;
+  private final IdentityRecords records;
+  private final Map<IdentityKey, Lent> loans = new ConcurrentHashMap<>();
+  private final Set<IdentityKey> underWay = ConcurrentHashMap.newKeySet();
+
+  IdentityMoves(
+      StateLayout layout,
+      IdentityDisks disks,
+      StepRunner runner,
+      Images images,
+      Pools pools,
+      Machine machine,
+      Progress progress) {
+    this.layout = layout;
+    this.disks = disks;
+    this.runner = runner;
+    this.images = images;
+    this.pools = pools;
+    this.machine = machine;
+    this.progress = progress;
+    this.records = new IdentityRecords(layout);
+  }
+
+  private static final class Lent implements MoveServer.Loan {
+    private final Path file;
+    private volatile boolean ended;
+
+    Lent(Path file) {
+      this.file = file;
+    }
+
+    @Override
+    public Path file() {
+      return file;
+    }
+
+    @Override
+    public boolean lasts() {
+      return !ended;
+    }
+  }
+
+  /** Those whose disks are being brought here. */
+  public List<IdentityDisk> coming() throws IOException {
+    return records.list(Stage.COMING);
+  }
+
+  /** Those that were lent and not kept. */
+  public Set<IdentityKey> leaving() throws IOException {
+    var out = new HashSet<IdentityKey>();
+    records.list(Stage.LEAVING).forEach(disk -> out.add(disk.identity().key()));
+    return out;
+  }
+
+  /** From now on no VM can have it; fails if one does. */
+  public MoveServer.Loan lend(IdentityKey key, String uid) throws IOException {
+    try (var _ = disks.lock()) {
+      disks.recover();
+      var disk =
+          records
+              .findWhole(key)
+              .filter(found -> uid.equals(found.identity().uid()))
+              .orElseThrow(
+                  () ->
+                      PlatterException.of(
+                          Code.NOT_FOUND, "the disk of the identity " + key + " is not there", ""));
+      var wasReady = records.find(key).isPresent();
+      if (wasReady) {
+        change(key, Stage.READY, Stage.LEAVING);
+      }
+      var users = disks.users(key);
+      if (!users.isEmpty()) {
+        if (wasReady) {
+          change(key, Stage.LEAVING, Stage.READY);
+        }
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "the disk of the identity " + key + " is in use by the VM " + users.getFirst(),
+            "It moves when that VM is gone.");
+      }
+      return loans.computeIfAbsent(key, _ -> new Lent(disk.file()));
+    }
+  }
+
+  private void change(IdentityKey key, Stage from, Stage to) throws IOException {
+    records.makeDirectories();
+    records.move(key, from, to);
+    records.sync(to, from);
+  }
+
+  /** The disk stays here: a copy that somebody has counts for nothing, and never will. */
+  public void keep(IdentityKey key) throws IOException {
+    try (var _ = disks.lock()) {
+      end(key);
+      if (records.find(key, Stage.LEAVING).isPresent()) {
+        change(key, Stage.LEAVING, Stage.READY);
+      }
+    }
+  }
+
+  private void end(IdentityKey key) {
+    var loan = loans.remove(key);
+    if (loan != null) {
+      loan.ended = true;
+    }
+  }
+
+  /** Brings the disk here, as far as that was not done before. No VM can have it yet. */
+  public IdentityDisk receive(Identity identity, MoveSource source, Credentials own)
+      throws IOException {
+    var key = identity.key();
+    if (!underWay.add(key)) {
+      throw PlatterException.of(Code.CONFLICT, "the disk of " + key + " is on its way", "");
+    }
+    try {
+      var disk = begun(identity);
+      images.ensure(identity.spec().image(), disk.place().digest(), progress);
+      var step = IdentityPlan.overlay(identity, disk.place(), layout);
+      progress.before(step);
+      var base = layout.base(disk.place().digest()).toString();
+      source.pull(
+          own,
+          key,
+          Objects.requireNonNull(identity.uid()),
+          disk.file(),
+          new Qcow2Overlay.Backing(base, DiskFormat.RAW.word()),
+          new Watcher(disk));
+      Durable.syncDirectory(Durable.parent(disk.file()));
+      progress.after(step);
+      return disk;
+    } finally {
+      underWay.remove(key);
+    }
+  }
+
+  private final class Watcher implements MoveSource.Watcher {
+    private final IdentityDisk disk;
+
+    Watcher(IdentityDisk disk) {
+      this.disk = disk;
+    }
+
+    @Override
+    public void room(long bytes) throws IOException {
+      pools.reserve(disk.file(), bytes, _ -> {});
+    }
+
+    @Override
+    public void bytes(long done, long total) {
+      progress.bytes("identity " + disk.identity().key(), done, total);
+    }
+  }
+
+  private IdentityDisk begun(Identity identity) throws IOException {
+    var found = records.find(identity.key(), Stage.COMING);
+    if (found.isPresent() && found.get().identity().equals(identity)) {
+      return found.get();
+    }
+    var disk = disks.planned(identity);
+    var plan = IdentityMaker.plan(layout, machine.libvirt(), List.of(disk));
+    try (var _ = disks.lock()) {
+      disks.recover();
+      disks.remove(identity.key(), Stage.COMING);
+      if (records.findWhole(identity.key()).isPresent()) {
+        throw PlatterException.of(
+            Code.CONFLICT, "there is a disk of " + identity.key() + " here", "");
+      }
+      runner.preparePools(plan, plan.steps());
+      runner.refuseForeign(plan, IdentityPlan.overlay(identity, disk.place(), layout));
+      records.makeDirectories();
+      records.write(disk);
+      records.sync(Stage.MAKING);
+      change(identity.key(), Stage.MAKING, Stage.COMING);
+    }
+    return disk;
+  }
+
+  /** The disk that came is the one that counts. */
+  public void arrived(IdentityKey key) throws IOException {
+    try (var _ = disks.lock()) {
+      if (records.find(key, Stage.COMING).isPresent()) {
+        change(key, Stage.COMING, Stage.READY);
+      }
+    }
+    var disk = records.find(key);
+    if (disk.isPresent()) {
+      runner.poolsChanged(IdentityMaker.plan(layout, machine.libvirt(), List.of(disk.get())));
+    }
+  }
+
+  /** Removes what came of a disk that is not wanted here any more. */
+  public void abandon(IdentityKey key) throws IOException {
+    if (!underWay.add(key)) {
+      throw PlatterException.of(Code.CONFLICT, "the disk of " + key + " is on its way", "");
+    }
+    try (var _ = disks.lock()) {
+      disks.recover();
+      disks.remove(key, Stage.COMING);
+    } finally {
+      underWay.remove(key);
+    }
+  }
+}

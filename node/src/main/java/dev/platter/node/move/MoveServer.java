@@ -1,0 +1,168 @@
+package dev.platter.node.move;
+
+import dev.platter.image.qcow2.OverlayReader;
+import dev.platter.model.IdentityKey;
+import dev.platter.model.PlatterException;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Path;
+import java.security.cert.X509Certificate;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocket;
+
+/**
+ * Gives disks of this node to others. Who is not known by a certificate is not talked to; what a
+ * node that is known may have is for the lender to say.
+ */
+public final class MoveServer implements AutoCloseable {
+  private static final int MOST = 16;
+  private static final int PATIENCE = 60_000;
+  private static final int HANDSHAKE_PATIENCE = 10_000;
+  static final int BUFFER = 1 << 18;
+
+  /** Decides about disks. */
+  public interface Lender {
+    /**
+     * Fails if the node may not have it.
+     *
+     * @param node who asks
+     */
+    Loan lend(String node, IdentityKey key, String uid) throws IOException;
+  }
+
+  /** A disk that nobody writes to as long as the loan lasts. */
+  public interface Loan {
+    Path file();
+
+    boolean lasts();
+  }
+
+  private final ServerSocket listener;
+  private final SSLContext tls;
+  private final Function<String, Optional<String>> peers;
+  private final Lender lender;
+  private final Consumer<String> log;
+  private final Semaphore room = new Semaphore(MOST);
+  private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+
+  private MoveServer(
+      ServerSocket listener,
+      Credentials own,
+      Function<String, Optional<String>> peers,
+      Lender lender,
+      Consumer<String> log) {
+    this.listener = listener;
+    this.tls = own.context(fingerprint -> peers.apply(fingerprint).isPresent());
+    this.peers = peers;
+    this.lender = lender;
+    this.log = log;
+  }
+
+  /**
+   * @param peers whose certificate has this fingerprint; empty if nobody's
+   */
+  public static MoveServer start(
+      InetSocketAddress address,
+      Credentials own,
+      Function<String, Optional<String>> peers,
+      Lender lender,
+      Consumer<String> log)
+      throws IOException {
+    var listener = new ServerSocket();
+    try {
+      listener.setReuseAddress(true);
+      listener.bind(address);
+    } catch (IOException e) {
+      listener.close();
+      throw new IOException("cannot listen on " + address + ": " + e.getMessage(), e);
+    }
+    var server = new MoveServer(listener, own, peers, lender, log);
+    Thread.ofPlatform().daemon().name("moves").start(server::accept);
+    return server;
+  }
+
+  public int port() {
+    return listener.getLocalPort();
+  }
+
+  private void accept() {
+    while (!listener.isClosed()) {
+      try {
+        var socket = listener.accept();
+        if (room.tryAcquire()) {
+          Thread.ofVirtual().name("move").start(() -> serve(socket));
+        } else {
+          socket.close();
+        }
+      } catch (IOException e) {
+        if (!listener.isClosed()) {
+          log.accept("moves: " + e);
+        }
+      }
+    }
+  }
+
+  private void serve(Socket plain) {
+    open.add(plain);
+    try (plain) {
+      plain.setSoTimeout(HANDSHAKE_PATIENCE);
+      plain.setTcpNoDelay(true);
+      var socket = (SSLSocket) tls.getSocketFactory().createSocket(plain, null, true);
+      socket.setUseClientMode(false);
+      socket.setSSLParameters(Credentials.parameters());
+      try (socket) {
+        socket.startHandshake();
+        var shown = (X509Certificate) socket.getSession().getPeerCertificates()[0];
+        var node = peers.apply(Credentials.fingerprint(shown));
+        if (node.isPresent()) {
+          serve(socket, node.get());
+        }
+      }
+    } catch (IOException e) {
+      log.accept("moves: " + plain.getRemoteSocketAddress() + ": " + e.getMessage());
+    } catch (RuntimeException e) {
+      log.accept("moves: " + plain.getRemoteSocketAddress() + ": " + e);
+    } finally {
+      open.remove(plain);
+      room.release();
+    }
+  }
+
+  private void serve(SSLSocket socket, String node) throws IOException {
+    var in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), BUFFER));
+    var out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), BUFFER));
+    var request = Wire.request(in);
+    socket.setSoTimeout(PATIENCE);
+    Loan loan;
+    try {
+      loan = lender.lend(node, request.key(), request.uid());
+    } catch (PlatterException e) {
+      Wire.no(out, e);
+      return;
+    }
+    try (var disk = OverlayReader.open(loan.file())) {
+      Wire.yes(out);
+      new OverlaySender(disk, loan::lasts).send(in, out);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    listener.close();
+    for (var socket : open) {
+      socket.close();
+    }
+  }
+}
