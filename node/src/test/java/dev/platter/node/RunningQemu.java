@@ -87,6 +87,15 @@ record RunningQemu(String uri, UUID uuid) {
     io(0, "read -P " + pattern + " " + offset + " 64k");
   }
 
+  /** The same on another SCSI disk, counted from 0. */
+  void write(int target, int pattern, String offset) {
+    io(target, "write -f -P " + pattern + " " + offset + " 64k");
+  }
+
+  void check(int target, int pattern, String offset) {
+    io(target, "read -P " + pattern + " " + offset + " 64k");
+  }
+
   private void io(int target, String command) {
     var said =
         virsh(
