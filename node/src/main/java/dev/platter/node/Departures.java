@@ -8,6 +8,7 @@ import dev.platter.node.durable.Cancellation;
 import dev.platter.plan.Relocation;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.HashMap;
@@ -98,6 +99,9 @@ final class Departures {
       arriving.finish();
       standing = System.nanoTime() - standing;
       progress.reached(MigrationStage.RUNNING);
+    } catch (ClosedByInterruptException e) {
+      Cancellation.shield(() -> settleAfter(record, e));
+      throw Cancellation.cancelled();
     } catch (IOException | RuntimeException e) {
       Cancellation.shield(() -> settleAfter(record, e));
       throw e;
@@ -149,6 +153,7 @@ final class Departures {
     var moved = before;
     var passed = relay.passed();
     while (true) {
+      Cancellation.check();
       var now = System.nanoTime();
       var copied = copying.get();
       progress.bytes(what, copied.done(), copied.total());

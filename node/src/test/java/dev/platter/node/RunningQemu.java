@@ -47,6 +47,10 @@ record RunningQemu(String uri, UUID uuid) {
         .orElseThrow();
   }
 
+  String monitor(String command) {
+    return virsh("qemu-monitor-command", uuid, command);
+  }
+
   /** Ends it as a power loss would. */
   void kill() {
     process().destroyForcibly();

@@ -10,6 +10,7 @@ import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -74,6 +75,46 @@ record TwoNodes(Path work, PrivateLibvirtExtension a, PrivateLibvirtExtension b)
 
   static GuestNode open(Path work, int node, String uri, Progress progress) {
     return new GuestNode(directory(work, node), uri, List.of(), Optional.empty(), progress);
+  }
+
+  static NodeConfig config(Path work, int node, String uri) {
+    return new NodeConfig(
+        GuestNode.layout(directory(work, node)), Optional.of(uri), Optional.empty());
+  }
+
+  /** A node whose VMs go on when it is closed. */
+  Node node(int node, Progress progress) {
+    return LocalNode.open(config(work, node, uri(node)), progress);
+  }
+
+  void run(Node node) throws IOException {
+    var objects = Manifests.objects("vm.yaml", manifest(""));
+    node.run(objects.vms().getFirst(), objects);
+  }
+
+  /** Ends the VM's QEMU on a node as a power loss would. */
+  void killQemu(int node) throws IOException {
+    kill(QemuProcess.pid(uuid(), layout(node).consoleSocket(uuid())));
+    while (!virsh(node, "list", "--all", "--uuid").isBlank()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Another takes its place. */
+  void killLibvirt(int node) throws IOException {
+    var pid = (node == 0 ? a : b).directory().resolve("run/libvirtd.pid");
+    kill(Long.parseLong(Files.readString(pid).strip()));
+    uri(node);
+  }
+
+  private static void kill(long pid) {
+    var process = ProcessHandle.of(pid).orElseThrow();
+    process.destroyForcibly();
+    process.onExit().join();
+  }
+
+  static int other(int node) {
+    return 1 - node;
   }
 
   String virsh(int node, Object... arguments) {
