@@ -114,21 +114,17 @@ class CommandsTest {
     assertThat(platter("rm", "-f", "disks").status()).isZero();
   }
 
-  /** Also one whose disks are not where they would be after a start. */
   @Test
   void aRunningVmMovesToAnotherStateDirectoryOrItIsSaidWhyNot() throws IOException {
-    var virtio = "{name: %s, source: {blank: {}}, size: 1Mi, keep: true, target: {bus: virtio}}";
-    platter("run", manifest("mover", virtio.formatted("root")));
-    var more = work.resolve("more-virtio.yaml");
-    for (var disk : List.of("more", "last")) {
-      Files.writeString(more, "- " + virtio.formatted(disk) + "\n");
-      assertThat(platter("disk", "attach", "mover", "-f", more.toString()).status()).isZero();
-    }
+    var disk = "{name: %s, source: {blank: {}}, size: 1Mi, keep: true}";
+    platter("run", manifest("mover", disk.formatted("root")));
+    var more = Files.writeString(work.resolve("later.yaml"), "- " + disk.formatted("later") + "\n");
+    assertThat(platter("disk", "attach", "mover", "-f", more.toString()).status()).isZero();
     // What libvirt has found out of QEMU, which takes it seconds.
     var there = Files.createDirectories(work.resolve("t/libvirt"));
     Shell.run("cp", "-a", work.resolve("s/libvirt/cache"), there);
     var moved = platter("migrate", "mover", "--to", work.resolve("t").toString());
-    assertThat(moved.err()).doesNotContain("error");
+    assertThat(moved.status()).as(moved.err()).isZero();
     assertThat(moved.out()).contains("mover runs in", "the guest stood still for at most ");
     assertThat(platter("ps", "--all", "-o", "json").json()).isEmpty();
     var other = Platter.run("ps", "-o", "json", "--state", work.resolve("t"));

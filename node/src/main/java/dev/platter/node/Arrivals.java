@@ -94,6 +94,7 @@ final class Arrivals {
     }
     var state = plans.state(record);
     if (state.open() == Journal.Goal.UP && !state.everUp() && cameBy(record, found.get())) {
+      run(record);
       finish(record);
     }
   }
@@ -104,9 +105,12 @@ final class Arrivals {
     return Files.exists(mark) && Files.readString(mark, US_ASCII).equals(arrival.id().toString());
   }
 
-  /** Lets the guest run, and records that the VM is up. */
-  void finish(VmRecord record) throws IOException {
+  void run(VmRecord record) {
     runner.disks(record.plan()).resume();
+  }
+
+  /** Records that the VM is up. */
+  void finish(VmRecord record) throws IOException {
     plans.arrived(record);
     runner.moving().readSealed(record.plan());
   }

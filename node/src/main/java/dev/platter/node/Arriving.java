@@ -46,6 +46,11 @@ final class Arriving implements AutoCloseable {
     arrivals.decide(record.plan().key(), arrival);
   }
 
+  /** Lets the guest run. */
+  void run() {
+    arrivals.run(record);
+  }
+
   void finish() throws IOException {
     arrivals.finish(record);
   }

@@ -76,11 +76,14 @@ final class BlockGraph {
     return moved;
   }
 
-  /** The node of the disk whose topmost layer is in this file. */
+  /**
+   * The node of the disk whose topmost layer is in this file. The node below it is asked: QEMU has
+   * no plain name for an overlay whose base was exchanged.
+   */
   String diskIn(String file) {
-    for (var node : nodes()) {
-      if (node.path("file").asText().equals(file) && name(node).endsWith(FORMAT)) {
-        return name(node);
+    for (var node : nodes("file")) {
+      if (node.path("file").asText().equals(file) && name(node).endsWith(STORAGE)) {
+        return cut(name(node), "", STORAGE) + FORMAT;
       }
     }
     throw PlatterException.of(Code.INTERNAL, "no disk of the VM is in " + file, "");

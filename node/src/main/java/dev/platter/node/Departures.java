@@ -25,7 +25,7 @@ import java.util.function.Supplier;
  * 5  send       the rest; this QEMU lets go of its disks, the other has not opened them
  * 6  hand over  departure.json: the other may let the guest run
  * 7  decide     arrival there: the VM is the other's
- * 8  run        the guest, there
+ * 8  run        the guest, there, and record that the VM is up
  * 9  remove     all there is of the VM here
  * </pre>
  *
@@ -96,9 +96,10 @@ final class Departures {
       progress.reached(MigrationStage.HANDED);
       arriving.decide();
       progress.reached(MigrationStage.DECIDED);
-      arriving.finish();
+      arriving.run();
       standing = System.nanoTime() - standing;
       progress.reached(MigrationStage.RUNNING);
+      arriving.finish();
     } catch (ClosedByInterruptException e) {
       Cancellation.shield(() -> settleAfter(record, e));
       throw Cancellation.cancelled();

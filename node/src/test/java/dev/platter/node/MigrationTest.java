@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.platter.lab.NbdExport;
+import dev.platter.lab.Registry;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
 import dev.platter.model.SecretData;
+import dev.platter.node.image.ImageRecord;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -89,6 +91,31 @@ class MigrationTest {
               "disk lower: it is on the file %s/shared.raw of this node".formatted(work));
       assertThat(nodes.runsOn()).isEqualTo(0);
       nodes.assertNothingIsOn(1);
+    }
+  }
+
+  @Test
+  void theBaseIsFetchedByTheOtherNodeWhenItIsRead() throws Exception {
+    var there = work.resolve("b");
+    var daemon = TestDaemon.command(there, B.uri(), Duration.ofMinutes(5));
+    try (var registry = Registry.start();
+        var a = nodes.open(0, Progress.NONE);
+        var b = new GuestNode(there, B.uri(), daemon)) {
+      var image = a.pushSeekable(registry, "lazy", work.resolve("image.raw"));
+      a.run(nodes.manifest("").replaceAll("\"oci:[^\"]*\"", image));
+      nodes.qemu(0).write(34, "512k");
+
+      a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE);
+
+      assertThat(nodes.runsOn()).isEqualTo(1);
+      assertThat(b.node().images().list())
+          .filteredOn(status -> status.image().reference().equals(image))
+          .extracting(status -> status.image().state())
+          .containsExactly(ImageRecord.State.LAZY);
+      nodes.qemu(1).check(17, "1M");
+      nodes.qemu(1).check(34, "512k");
+    } finally {
+      TestDaemon.end(there);
     }
   }
 }
