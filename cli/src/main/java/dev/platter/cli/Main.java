@@ -39,6 +39,7 @@ import picocli.CommandLine.Command;
       StartCommand.class,
       StopCommand.class,
       RmCommand.class,
+      MigrateCommand.class,
       LogsCommand.class,
       ConsoleCommand.class,
       InspectCommand.class,

@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -38,34 +39,49 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   @Override
   public void start(String domainXml, List<ServedBase> served, List<OpenFile> opened)
       throws IOException {
+    var nothing = served.isEmpty() && opened.isEmpty() && placement.equals(Placement.NONE);
+    if (nothing) {
+      launch(domainXml, Libvirt.Start.RUNNING, served, opened, _ -> {});
+    } else {
+      launch(domainXml, Libvirt.Start.PAUSED, served, opened, Domain::resume);
+    }
+  }
+
+  /**
+   * @param last what is done when the QEMU has all it needs; the domain goes on afterwards
+   */
+  void launch(
+      String domainXml,
+      Libvirt.Start first,
+      List<ServedBase> served,
+      List<OpenFile> opened,
+      Consumer<Domain> last)
+      throws IOException {
     try {
-      connections.use(libvirt -> start(libvirt, domainXml, served, opened));
+      connections.use(
+          libvirt -> {
+            try (var domain = libvirt.createXml(domainXml, first)) {
+              complete(domain, served, opened);
+              last.accept(domain);
+              return true;
+            }
+          });
     } catch (LibvirtException e) {
       throw failed("start the VM", e);
     }
   }
 
-  private boolean start(
-      Libvirt libvirt, String domainXml, List<ServedBase> served, List<OpenFile> opened)
+  private void complete(Domain domain, List<ServedBase> served, List<OpenFile> opened)
       throws IOException {
-    var nothing = served.isEmpty() && opened.isEmpty() && placement.equals(Placement.NONE);
-    var first = nothing ? Libvirt.Start.RUNNING : Libvirt.Start.PAUSED;
-    try (var domain = libvirt.createXml(domainXml, first)) {
-      if (nothing) {
-        return true; // The handle is all there is to give back; the domain goes on.
-      }
-      if (!opened.isEmpty()) {
-        var disks = opened.stream().map(file -> file.path().toString()).toList();
-        QemuProcess.mustHaveOpen(domain.uuid(), disks, opened);
-      }
-      if (!placement.equals(Placement.NONE)) {
-        placement.place(domain.uuid(), QemuProcess.pid(domain.uuid(), console(domain.uuid())));
-      }
-      var graph = new BlockGraph(domain::monitor);
-      served.forEach(graph::readFromDaemon);
-      domain.resume();
-      return true;
+    if (!opened.isEmpty()) {
+      var disks = opened.stream().map(file -> file.path().toString()).toList();
+      QemuProcess.mustHaveOpen(domain.uuid(), disks, opened);
     }
+    if (!placement.equals(Placement.NONE)) {
+      placement.place(domain.uuid(), QemuProcess.pid(domain.uuid(), console(domain.uuid())));
+    }
+    var graph = new BlockGraph(new Qmp(domain::monitor));
+    served.forEach(graph::readFromDaemon);
   }
 
   /** By which a VM's QEMU is known: no other has it, be it one of the same UUID. */
@@ -197,13 +213,18 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     with(
         uuid,
         "change the VM's disk",
-        domain -> new BlockGraph(domain::monitor).readFromFile(base),
+        domain -> new BlockGraph(new Qmp(domain::monitor)).readFromFile(base),
         0);
   }
 
   @Override
   public LiveDisks disks(UUID uuid) {
     return new LibvirtDisks(this, uuid);
+  }
+
+  @Override
+  public LiveMigration migration() {
+    return new LibvirtMigration(this);
   }
 
   /** A domain that ends between the look-up and the call is as good as one that was not there. */

@@ -47,6 +47,10 @@ record RunningQemu(String uri, UUID uuid) {
         .orElseThrow();
   }
 
+  String monitor(String command) {
+    return virsh("qemu-monitor-command", uuid, command);
+  }
+
   /** Ends it as a power loss would. */
   void kill() {
     process().destroyForcibly();
@@ -100,6 +104,15 @@ record RunningQemu(String uri, UUID uuid) {
   /** Checks 64 KiB of the first SCSI disk. */
   void check(int pattern, String offset) {
     io(0, "read -P " + pattern + " " + offset + " 64k");
+  }
+
+  /** The same on another SCSI disk, counted from 0. */
+  void write(int target, int pattern, String offset) {
+    io(target, "write -f -P " + pattern + " " + offset + " 64k");
+  }
+
+  void check(int target, int pattern, String offset) {
+    io(target, "read -P " + pattern + " " + offset + " 64k");
   }
 
   private void io(int target, String command) {
