@@ -22,6 +22,9 @@ import java.util.concurrent.atomic.AtomicReference;
  * and is completed when its readers are quiet, as in {@link ImageDaemon}.
  */
 public final class StreamedImages implements AutoCloseable {
+  /** Less than a daemon's: such a process is small, and there may be one for each VM. */
+  private static final long CACHE = 8 << 20;
+
   private static final ImageDaemon.Options OPTIONS =
       new ImageDaemon.Options(Duration.ZERO, Duration.ofSeconds(15), Duration.ofMinutes(5), 0, 0);
 
@@ -55,7 +58,7 @@ public final class StreamedImages implements AutoCloseable {
                         "Name another directory with --state, or none at all."));
     try {
       return new StreamedImages(
-          layout, sources, mutex, new ImageStore(layout, sources, ImageUsers.NONE));
+          layout, sources, mutex, new ImageStore(layout, sources, ImageUsers.NONE, CACHE));
     } catch (IOException | RuntimeException e) {
       mutex.close();
       throw e;
