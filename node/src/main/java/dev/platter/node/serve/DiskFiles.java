@@ -10,6 +10,7 @@ import dev.platter.image.raw.PinnedFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -84,6 +85,12 @@ final class DiskFiles {
           Code.REFUSED,
           path + " is refused: " + e.getMessage(),
           "A disk is a raw file, or a qcow2 without a backing file or encryption.",
+          e);
+    } catch (AccessDeniedException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          path + " cannot be read by this user",
+          "Let everybody read it; in a Dockerfile: ADD --chmod=444 disk.qcow2 /disk",
           e);
     }
   }
