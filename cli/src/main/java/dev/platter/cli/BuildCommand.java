@@ -13,6 +13,7 @@ import dev.platter.registry.Registries;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -114,10 +115,8 @@ final class BuildCommand implements Callable<Integer> {
     var resolved = resolve(below);
     var target = target(registries, environment, below, progress);
     try {
-      List<Layer.Content> contents =
-          names.entrySet().stream()
-              .map(disk -> layer(disk.getValue(), disk.getKey(), progress))
-              .toList();
+      List<Layer.Content> contents = new ArrayList<>();
+      names.forEach((name, disk) -> contents.add(layer(disk, name, contents.isEmpty(), progress)));
       return target.put(new BuildTarget.Below(below.source(), resolved.manifest()), contents);
     } catch (IOException e) {
       throw PushErrors.explain(disks.getFirst(), reference, e);
@@ -210,12 +209,15 @@ final class BuildCommand implements Callable<Integer> {
     return tagOrDigest;
   }
 
-  private Layer.Content layer(Path disk, String name, ShowProgress progress) {
+  /**
+   * @param lowest whether it lies on the base, which has no disk that anybody should look for
+   */
+  private Layer.Content layer(Path disk, String name, boolean lowest, ShowProgress progress) {
+    var writer = new SeekableLayerWriter(Runtime.getRuntime().availableProcessors());
     return out -> {
       try (var file = DiskFile.open(disk, format)) {
-        var threads = Runtime.getRuntime().availableProcessors();
         var layer =
-            new SeekableLayerWriter(threads)
+            (lowest ? writer.hidingBelow() : writer)
                 .write(
                     out,
                     name,

@@ -188,7 +188,10 @@ class DiskImageTest {
       var root = work.resolve("bundle/rootfs");
       Shell.run("qemu-img", "compare", root.resolve("disk/marker.qcow2"), MarkerGuest.raw());
       assertThat(root.resolve("opt/platter/serve")).exists();
+      var before = registry.requests().size();
       streamed(image);
+      var sent = registry.requests().stream().skip(before).mapToLong(Registry.Request::bytes).sum();
+      assertThat(sent).as("nothing of the base").isLessThan(Files.size(PlatterImage.disk()) / 2);
     }
   }
 

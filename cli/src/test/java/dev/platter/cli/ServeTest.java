@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.platter.lab.Console;
 import dev.platter.lab.Registry;
 import dev.platter.lab.Shell;
+import dev.platter.node.durable.FileMutex;
+import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -151,7 +153,15 @@ class ServeTest {
     try (var registry = Registry.start()) {
       var image = registry.address() + "/disks/one:1";
       assertThat(Platter.run("push", raw, image).status()).isZero();
-      var url = serve(Map.of(), "--nbd", image, image);
+      var left = leftover("platter-serve-left");
+      var held = leftover("platter-serve-held");
+      String url;
+      try (var _ = FileMutex.tryTake(new StateLayout(held, held).imagesLock()).orElseThrow()) {
+        Shell.run("touch", "-d", "1 hour ago", left, held);
+        url = serve(Map.of(), "--nbd", image, image);
+      }
+      assertThat(left).as("of a process that was killed").doesNotExist();
+      assertThat(held).as("of another process").exists();
       var all = Files.size(raw);
       assertThat(Shell.run("nbdinfo", "--size", url).strip()).isEqualTo(String.valueOf(all));
       Shell.run("qemu-io", "-f", "raw", "-c", "write -P 0x55 4k 4k", url);
@@ -160,8 +170,14 @@ class ServeTest {
       assertThat(Shell.run("qemu-io", "-r", "-f", "raw", "-c", "read -P 0x55 4k 4k", url))
           .doesNotContain("failed");
       stop();
-      assertThat(work.resolve("tmp")).isEmptyDirectory();
+      assertThat(work.resolve("tmp")).isDirectoryNotContaining(file -> !file.equals(held));
     }
+  }
+
+  private Path leftover(String name) throws IOException {
+    var directory = work.resolve("tmp").resolve(name);
+    Files.createDirectories(directory.resolve("images"));
+    return directory;
   }
 
   private URI ready() {
