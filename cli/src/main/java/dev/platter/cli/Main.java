@@ -49,6 +49,8 @@ import picocli.CommandLine.Command;
       PoolsCommand.class,
       PullCommand.class,
       PushCommand.class,
+      BuildCommand.class,
+      ServeCommand.class,
       TraceCommand.class,
       GcCommand.class,
       DaemonCommand.class,

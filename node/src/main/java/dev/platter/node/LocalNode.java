@@ -60,7 +60,8 @@ public final class LocalNode {
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 
-  static ImageSources sources(NodeConfig config) {
+  /** Where images come from on this machine. */
+  public static ImageSources sources(NodeConfig config) {
     return new MappedSources(config);
   }
 
