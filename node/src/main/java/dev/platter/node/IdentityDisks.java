@@ -20,7 +20,6 @@ import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -311,7 +310,7 @@ public final class IdentityDisks {
       records.makeDirectories();
       records.move(key, stage, Stage.REMOVING);
       records.sync(Stage.REMOVING, stage);
-      undo(found.get(), layout.identity(key, Stage.REMOVING.word()));
+      undo(found.get(), () -> records.delete(layout.identity(key, Stage.REMOVING.word())));
     }
   }
 
@@ -326,23 +325,31 @@ public final class IdentityDisks {
   }
 
   void recover() throws IOException {
-    for (var stage : List.of(Stage.MAKING, Stage.REMOVING)) {
-      for (var record : records.files(stage)) {
-        var disk = records.unfinished(record);
-        if (disk.isPresent()) {
-          undo(disk.get(), record);
-        } else {
-          records.delete(record);
-        }
+    for (var record : records.files(Stage.MAKING)) {
+      for (var disk : records.unmade(record)) {
+        undo(disk, () -> {});
+      }
+      records.delete(record);
+    }
+    for (var record : records.files(Stage.REMOVING)) {
+      var disk = records.removed(record);
+      if (disk.isPresent()) {
+        undo(disk.get(), () -> records.delete(record));
+      } else {
+        records.delete(record);
       }
     }
   }
 
-  private void undo(IdentityDisk disk, Path record) throws IOException {
+  private interface Forgetting {
+    void run() throws IOException;
+  }
+
+  private void undo(IdentityDisk disk, Forgetting forgetting) throws IOException {
     var step = IdentityPlan.overlay(disk.identity(), disk.place(), layout);
     progress.beforeUndo(step);
     Durable.delete(disk.file());
-    records.delete(record);
+    forgetting.run();
     progress.afterUndo(step);
     var directory = Durable.parent(disk.file()).toString();
     machine.hypervisor(machine.libvirt()).poolChanged(disk.place().pool(), directory);

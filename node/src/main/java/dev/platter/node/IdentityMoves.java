@@ -214,9 +214,11 @@ public final class IdentityMoves {
       runner.preparePools(plan, plan.steps());
       runner.refuseForeign(plan, IdentityPlan.overlay(identity, disk.place(), layout));
       records.makeDirectories();
-      records.write(disk);
+      var record = records.write(List.of(disk));
       records.sync(Stage.MAKING);
-      change(identity.key(), Stage.MAKING, Stage.COMING);
+      records.name(record, identity.key(), Stage.COMING);
+      records.sync(Stage.COMING);
+      records.delete(record);
     }
     return disk;
   }
