@@ -119,7 +119,7 @@ public final class IdentityDisks {
    * whether these may have them, whoever else had them here before.
    */
   public List<Outcome> ensure(List<Identity> wanted, ImageLogins logins) throws IOException {
-    var resolved = logins.isEmpty() ? digests : new HashMap<String, String>();
+    var resolved = resolved(logins);
     var outcomes = new LinkedHashMap<IdentityKey, Outcome>();
     var missing = new LinkedHashMap<IdentityKey, IdentityDisk>();
     var here = new HashSet<String>();
@@ -204,9 +204,13 @@ public final class IdentityDisks {
     }
   }
 
-  /** With the logins of this machine. */
-  IdentityDisk planned(Identity identity) throws IOException {
-    return planned(identity, ImageLogins.NONE, new HashMap<>());
+  IdentityDisk planned(Identity identity, ImageLogins logins) throws IOException {
+    return planned(identity, logins, resolved(logins));
+  }
+
+  /** Who logs in asks the registry, whatever it told others. */
+  private Map<String, String> resolved(ImageLogins logins) {
+    return logins.isEmpty() ? digests : new HashMap<>();
   }
 
   private IdentityDisk planned(Identity identity, ImageLogins logins, Map<String, String> resolved)
