@@ -51,6 +51,7 @@ public final class IdentityDisks {
   private final Machine machine;
   private final Progress progress;
   private final IdentityRecords records;
+  private final PoolMoves poolMoves;
 
   /** What images with a digest are that need no login; that never changes. */
   private final Map<String, String> digests = new ConcurrentHashMap<>();
@@ -69,6 +70,7 @@ public final class IdentityDisks {
     this.machine = machine;
     this.progress = progress;
     this.records = new IdentityRecords(layout);
+    this.poolMoves = new PoolMoves(layout, this, runner, pools, machine, progress);
   }
 
   /** What became of one of several identities. */
@@ -295,16 +297,37 @@ public final class IdentityDisks {
       if (records.findWhole(key).isEmpty()) {
         return false;
       }
-      var users = users(key);
-      if (!users.isEmpty()) {
+      refuseUsed(key);
+      if (records.find(key, Stage.COMING).isPresent()) {
         throw PlatterException.of(
             Code.CONFLICT,
-            "the identity " + key + " is in use by the VM " + users.getFirst(),
-            "Remove the VM first: 'platter rm " + users.getFirst().name() + "'.");
+            "the disk of the identity " + key + " is on its way to another pool",
+            "Remove it when it is there.");
       }
       remove(key, records.find(key).isPresent() ? Stage.READY : Stage.LEAVING);
       return true;
     }
+  }
+
+  void refuseUsed(IdentityKey key) throws IOException {
+    var users = users(key);
+    if (!users.isEmpty()) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the identity " + key + " is in use by the VM " + users.getFirst(),
+          "Remove the VM first: 'platter rm " + users.getFirst().name() + "'.");
+    }
+  }
+
+  /** Moves its disk to another pool of this machine, unless a VM has it. */
+  public IdentityDisk move(IdentityKey key, String pool) throws IOException {
+    return poolMoves.move(key, pool);
+  }
+
+  /** For who asked for an identity that is not here. */
+  public static PlatterException missing(IdentityKey key) {
+    return PlatterException.of(
+        Code.NOT_FOUND, "there is no identity " + key, "'platter identity ls' lists them.");
   }
 
   /** The lock is held. */
@@ -343,6 +366,7 @@ public final class IdentityDisks {
         records.delete(record);
       }
     }
+    poolMoves.recover();
   }
 
   private interface Forgetting {

@@ -225,12 +225,7 @@ public final class IdentityMoves {
       }
       runner.preparePools(plan, plan.steps());
       runner.refuseForeign(plan, IdentityPlan.overlay(identity, disk.place(), layout));
-      records.makeDirectories();
-      var record = records.write(List.of(disk));
-      records.sync(Stage.MAKING);
-      records.name(record, identity.key(), Stage.COMING);
-      records.sync(Stage.COMING);
-      records.delete(record);
+      records.begin(disk);
     }
     return disk;
   }

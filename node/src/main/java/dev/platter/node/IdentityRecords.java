@@ -22,6 +22,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -140,6 +141,16 @@ record IdentityRecords(StateLayout layout) {
     Files.createLink(layout.identity(key, stage.word()), record);
   }
 
+  /** Writes that a disk is going to be brought here. */
+  void begin(IdentityDisk disk) throws IOException {
+    makeDirectories();
+    var record = write(List.of(disk));
+    sync(Stage.MAKING);
+    name(record, disk.identity().key(), Stage.COMING);
+    sync(Stage.COMING);
+    delete(record);
+  }
+
   /** Counts when both directories are synced. */
   void move(IdentityKey key, Stage from, Stage to) throws IOException {
     Files.move(
@@ -181,11 +192,12 @@ record IdentityRecords(StateLayout layout) {
     return ready.isPresent() ? ready : find(key, Stage.LEAVING);
   }
 
-  /** Those whose disks are there in full. */
+  /** Those whose disks are there in full; of two of an identity the one that counts. */
   List<IdentityDisk> list() throws IOException {
-    var out = list(Stage.READY);
-    out.addAll(list(Stage.LEAVING));
-    return out;
+    var out = new LinkedHashMap<IdentityKey, IdentityDisk>();
+    list(Stage.READY).forEach(disk -> out.put(disk.identity().key(), disk));
+    list(Stage.LEAVING).forEach(disk -> out.putIfAbsent(disk.identity().key(), disk));
+    return List.copyOf(out.values());
   }
 
   List<IdentityDisk> list(Stage stage) throws IOException {
@@ -231,8 +243,9 @@ record IdentityRecords(StateLayout layout) {
     for (var record : files(Stage.MAKING)) {
       out.addAll(whole(record));
     }
-    out.addAll(list(Stage.COMING));
-    out.addAll(list());
+    for (var stage : List.of(Stage.COMING, Stage.READY, Stage.LEAVING)) {
+      out.addAll(list(stage));
+    }
     return out;
   }
 
