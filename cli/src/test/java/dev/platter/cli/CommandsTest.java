@@ -172,7 +172,11 @@ class CommandsTest {
     assertThat(listed.get("usedBy").get(0).asText()).isEqualTo("default/pet");
     assertThat(listed.get("size").asLong()).isEqualTo(8 << 20);
     assertThat(platter("identity", "rm", "pet").status()).isEqualTo(5);
+    assertThat(platter("identity", "move", "pet", "--to", "default").status()).isEqualTo(5);
     assertThat(platter("rm", "-f", "pet").status()).isZero();
+    assertThat(platter("identity", "move", "pet", "--to", "default").out())
+        .startsWith("pet is in ")
+        .contains("/pools/default/");
     var described = platter("identity", "describe", "pet", "-o", "json").json();
     assertThat(described.get("usedBy")).isEmpty();
     assertThat(described.get("identitySet").asText()).isEqualTo("pets");

@@ -266,6 +266,11 @@ public record StateLayout(Path state, Path run) {
     return lock("identities");
   }
 
+  /** Held while the disk of an identity moves to another pool. */
+  public Path poolMovesLock() {
+    return lock("pool-moves");
+  }
+
   public Path libvirtState() {
     return state.resolve("libvirt");
   }
