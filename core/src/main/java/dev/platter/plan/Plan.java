@@ -3,6 +3,7 @@ package dev.platter.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
 
 /**
@@ -56,6 +57,19 @@ public record Plan(
         rest.pools,
         rest.disks,
         all);
+  }
+
+  /**
+   * The images that it writes to claims, to their digests; the VM needs them no longer than that.
+   */
+  public Map<String, String> fills() {
+    var out = new TreeMap<String, String>();
+    for (var step : steps) {
+      if (step instanceof Step.FillClaim fill) {
+        out.put(fill.image(), fill.digest());
+      }
+    }
+    return out;
   }
 
   public VmKey key() {

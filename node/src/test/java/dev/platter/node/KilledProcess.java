@@ -144,6 +144,7 @@ final class KilledProcess {
     @Override
     public void bytes(String what, long done, long total) {
       at("bytes");
+      at("bytes:" + what);
     }
   }
 }
