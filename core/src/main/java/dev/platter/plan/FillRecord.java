@@ -64,7 +64,7 @@ public record FillRecord(
    */
   public PlatterException half(String what) {
     return PlatterException.of(
-        Code.CONFLICT,
+        Code.REFUSED,
         what + " holds a part of the image " + image + "; its copy was cut short",
         "Start a VM that has the image with persistent: CLAIM, and it is written again.");
   }

@@ -3,6 +3,7 @@ package dev.platter.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.UUID;
 
@@ -70,6 +71,16 @@ public record Plan(
       }
     }
     return out;
+  }
+
+  /** How a disk on a claim got its image; empty if it did not. */
+  public Optional<Step.FillClaim> fill(PlannedDisk disk) {
+    var link = disk.chain().isEmpty() ? "" : disk.chain().getLast().toString();
+    return steps.stream()
+        .filter(Step.FillClaim.class::isInstance)
+        .map(Step.FillClaim.class::cast)
+        .filter(fill -> fill.disk().opens().equals(link))
+        .findFirst();
   }
 
   public VmKey key() {

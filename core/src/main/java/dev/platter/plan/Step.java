@@ -12,6 +12,7 @@ import dev.platter.model.DiskImgSource;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.SecretRef;
 import dev.platter.plan.PlannedDisk.Link;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
@@ -145,6 +146,9 @@ public sealed interface Step {
 
   /** The check of a disk that a claim may lead to. */
   sealed interface CheckClaim extends Step permits CheckDevice, CheckDiskImg {
+    /** The path by which QEMU opens the disk. */
+    String opens();
+
     /** That of a disk which is one; empty for others. */
     static Optional<CheckClaim> of(Disk disk) {
       return disk.source() instanceof DeviceSource device
@@ -169,6 +173,11 @@ public sealed interface Step {
    * @param listed whether it is also refused unless the machine's owner gives it to VMs
    */
   record CheckDevice(String path, boolean listed) implements CheckClaim {
+    @Override
+    public String opens() {
+      return path;
+    }
+
     @Override
     public Life life() {
       return Life.RUN;
@@ -210,6 +219,11 @@ public sealed interface Step {
    *     written to
    */
   record CheckDiskImg(String root, @Nullable Long size) implements CheckClaim {
+    @Override
+    public String opens() {
+      return StateLayout.diskImg(Path.of(root)).toString();
+    }
+
     @Override
     public Life life() {
       return Life.RUN;

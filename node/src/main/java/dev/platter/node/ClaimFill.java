@@ -72,16 +72,9 @@ final class ClaimFill {
     if (!filled) {
       var half = records.find("", disk).filter(record -> !record.complete());
       if (half.isPresent()) {
-        throw half.get().half(name(disk));
+        throw half.get().half(disk.opens());
       }
     }
-  }
-
-  private static String name(Step.CheckClaim disk) {
-    return switch (disk) {
-      case Step.CheckDevice device -> device.path();
-      case Step.CheckDiskImg img -> img.root();
-    };
   }
 
   void run(Step.FillClaim step, ImageLogins logins) throws IOException {
@@ -115,7 +108,7 @@ final class ClaimFill {
       return true;
     }
     throw PlatterException.of(
-        Code.CONFLICT,
+        Code.REFUSED,
         "the claim %s holds the image %s (%s), and what was written to it since; the VM names %s (%s)"
             .formatted(step.claim(), record.image(), record.digest(), step.image(), step.digest()),
         "Name the image that it holds, or another claim. To lose what is on it, give the claim the"
@@ -144,7 +137,7 @@ final class ClaimFill {
     var record = new FillRecord(step.image(), step.digest(), step.refill(), which, false);
     records.put(step.claim(), step.disk(), record);
     try (var target = target(disk)) {
-      SparseCopy.copy(base, target, room, done -> told("fill", done, size));
+      SparseCopy.copy(base, target, room, done -> told(Images.BytesDone.FILL, done, size));
     } catch (IOException e) {
       if (NativeFile.isNoSpace(e)) {
         throw full(step, e);
@@ -163,7 +156,7 @@ final class ClaimFill {
   private void refuseForeign(Step.FillClaim step, PinnedFile disk, long room) throws IOException {
     if (!SparseFile.isBlank(disk.path(), done -> told("look", done, room))) {
       throw PlatterException.of(
-          Code.CONFLICT,
+          Code.REFUSED,
           "the claim %s holds bytes that Platter has not written there".formatted(step.claim()),
           "They are left alone. Use the claim without an image (source: {pvc: %s}), or an empty one."
               .formatted(step.claim().substring(step.claim().indexOf('/') + 1)));

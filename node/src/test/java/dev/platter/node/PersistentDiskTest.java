@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -174,7 +175,7 @@ class PersistentDiskTest {
     holds(img(), 17, "1M 2M");
     var other = image("b", 19);
     var refused = refused(vm(other) + files());
-    assertThat(refused.code()).isEqualTo(Code.CONFLICT);
+    assertThat(refused.code()).isEqualTo(Code.REFUSED);
     assertThat(refused)
         .hasMessageContaining("the claim default/c holds the image " + image)
         .extracting(e -> ((PlatterException) e).next())
@@ -188,7 +189,7 @@ class PersistentDiskTest {
     write(img(), 43, "15M 1M");
     run(vm(other) + asked);
     holds(img(), 43, "15M 1M");
-    assertThat(refused(vm(image) + asked).code()).isEqualTo(Code.CONFLICT);
+    assertThat(refused(vm(image) + asked).code()).isEqualTo(Code.REFUSED);
   }
 
   @Test
@@ -203,10 +204,9 @@ class PersistentDiskTest {
     assertThat(Sweep.names(volume)).containsExactly("disk.img");
     Files.delete(img());
     run(vm(image) + files());
-    Files.delete(img());
-    Shell.run("truncate", "-s", "19M", volume.resolve("theirs"), img());
-    Files.delete(img());
-    Files.move(volume.resolve("theirs"), img());
+    var theirs = volume.resolve("theirs");
+    Shell.run("truncate", "-s", "19M", theirs);
+    Files.move(theirs, img(), StandardCopyOption.REPLACE_EXISTING);
     write(img(), 5, "18M 1M");
     assertThat(refused(vm(image) + claim("Filesystem", volume, "20Mi", "now")))
         .as("another disk beside our record")
@@ -223,7 +223,7 @@ class PersistentDiskTest {
         record, Files.readString(record).replace("\"complete\":true", "\"complete\":false"));
     write(img(), 5, "2M 10M");
     assertThat(refused(disk("{source: {pvc: c}}") + files()))
-        .hasMessage(volume + " holds a part of the image " + image + "; its copy was cut short");
+        .hasMessage(img() + " holds a part of the image " + image + "; its copy was cut short");
     assertThat(refused(disk("{source: {pvc: c}, copy: {mode: clone}}") + files()))
         .hasMessageContaining("its copy was cut short");
     run(vm(image) + files());
