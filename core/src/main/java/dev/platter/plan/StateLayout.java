@@ -25,6 +25,7 @@ import java.util.regex.Pattern;
  * state/vms/NAMESPACE_NAME/departure.json  where a VM is moving to
  * state/arrivals/NAMESPACE_NAME.json whether a VM that came from another node is this node's
  * state/leases/HASH.json             who uses a source
+ * state/claims/HASH.json             which image was written to a claim's block device
  * state/identities/STAGE/NAMESPACE_NAME.json  an identity, by how far it is
  * state/owners/NAMESPACE_NAME.json   to what in a cluster a VM belongs
  * state/libvirt/                     the private libvirt
@@ -137,6 +138,21 @@ public record StateLayout(Path state, Path run) {
   /** The one file in a file-system volume; the root is the volume's, not ours. */
   public static Path diskImg(Path root) {
     return root.resolve("disk.img");
+  }
+
+  /** Which image was written to it. */
+  public static Path diskImgRecord(Path root) {
+    return root.resolve("disk.img.json");
+  }
+
+  /** Which images were written to block devices. */
+  public Path claims() {
+    return state.resolve("claims");
+  }
+
+  /** One file for each device, named by a hash of its path. */
+  public Path claim(String hash) {
+    return claims().resolve(hash + ".json");
   }
 
   /** Its name while it is being made. */

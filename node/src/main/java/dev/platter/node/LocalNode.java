@@ -26,19 +26,32 @@ public final class LocalNode {
 
   /** With VMs whose processes are put where the caller wants them. */
   public static Node open(NodeConfig config, Placement placement, Progress progress) {
+    return open(config, placement, new LocalDeviceRecords(config.layout()), progress);
+  }
+
+  /** With records of devices that are the caller's. */
+  public static Node open(
+      NodeConfig config, Placement placement, DeviceRecords records, Progress progress) {
     return open(
         config,
         new LocalMachine(config.layout(), config.connect(), config.containerd(), placement),
+        records,
         progress);
   }
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {
+    return open(config, machine, new LocalDeviceRecords(config.layout()), progress);
+  }
+
+  private static Node open(
+      NodeConfig config, Machine machine, DeviceRecords records, Progress progress) {
     return new Node(
         config.layout(),
         machine,
         images(config),
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
+        records,
         progress);
   }
 

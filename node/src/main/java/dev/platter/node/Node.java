@@ -5,7 +5,6 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Disk;
 import dev.platter.model.ImageLogins;
-import dev.platter.model.ImageSource;
 import dev.platter.model.Inside;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -29,7 +28,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -44,11 +42,18 @@ public final class Node implements AutoCloseable {
   private final IdentityDisks identities;
   private final IdentityMoves moves;
   private final LocalDisks disks;
+  private final ImageDigests digests;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
     this(
-        layout, machine, images, new Pools(layout, Optional.empty()), RawDevices.DEFAULT, progress);
+        layout,
+        machine,
+        images,
+        new Pools(layout, Optional.empty()),
+        RawDevices.DEFAULT,
+        new LocalDeviceRecords(layout),
+        progress);
   }
 
   Node(
@@ -57,6 +62,7 @@ public final class Node implements AutoCloseable {
       Images images,
       Pools pools,
       RawDevices rawDevices,
+      DeviceRecords records,
       Progress progress) {
     this.layout = layout;
     this.machine = machine;
@@ -64,6 +70,8 @@ public final class Node implements AutoCloseable {
     this.disks = new LocalDisks(rawDevices, progress);
     this.images = images;
     this.pools = pools;
+    var fill = new ClaimFill(layout, images, disks, records, progress);
+    this.digests = new ImageDigests(images, fill, progress);
     var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
     var runner =
         new StepRunner(
@@ -72,6 +80,7 @@ public final class Node implements AutoCloseable {
             new Leases(layout, this::exists),
             disks,
             new Masters(disks, new NetworkReader(layout, names, progress)),
+            fill,
             new DynamicVolumes(progress),
             pools,
             machine,
@@ -174,23 +183,10 @@ public final class Node implements AutoCloseable {
         known.map(Plan::libvirt).orElseGet(machine::libvirt),
         known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
         machine.emulator(),
-        digests(vm, known.map(Plan::images).orElse(Map.of()), logins),
+        digests.of(vm, known, logins),
         directories,
         machine.isolated(),
         identities.places(vm));
-  }
-
-  private Map<String, String> digests(Vm vm, Map<String, String> known, ImageLogins logins) {
-    var out = new HashMap<String, String>();
-    for (var disk : vm.disks()) {
-      if (disk.source() instanceof ImageSource image && !out.containsKey(image.reference())) {
-        var digest = known.get(image.reference());
-        out.put(
-            image.reference(),
-            digest == null ? images.resolve(image.reference(), logins, progress) : digest);
-      }
-    }
-    return out;
   }
 
   /** Makes and starts the VM, or starts it again if it is there, stopped, and still the same. */

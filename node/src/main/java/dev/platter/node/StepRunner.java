@@ -45,6 +45,7 @@ final class StepRunner {
   private final Progress progress;
   private final WebDisks webDisks;
   private final ServedBases bases;
+  private final ClaimFill fill;
 
   StepRunner(
       StateLayout layout,
@@ -52,6 +53,7 @@ final class StepRunner {
       Leases leases,
       LocalDisks disks,
       Masters masters,
+      ClaimFill fill,
       DynamicVolumes volumes,
       Pools pools,
       Machine machine,
@@ -62,6 +64,7 @@ final class StepRunner {
     this.leases = leases;
     this.disks = disks;
     this.masters = masters;
+    this.fill = fill;
     this.overlays = new Overlays(layout, images, masters);
     this.volumes = volumes;
     this.pools = pools;
@@ -86,9 +89,16 @@ final class StepRunner {
           images.ensure(image.reference(), image.digest(), given.secrets().logins(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
-      case Step.CheckDevice device -> disks.checkDevice(device);
+      case Step.CheckDevice device -> {
+        disks.checkDevice(device);
+        fill.refuseHalf(vm.plan(), device);
+      }
       case Step.MakeDiskImg img -> DiskImg.make(img);
-      case Step.CheckDiskImg img -> DiskImg.check(img);
+      case Step.CheckDiskImg img -> {
+        DiskImg.check(img);
+        fill.refuseHalf(vm.plan(), img);
+      }
+      case Step.FillClaim claim -> fill.run(claim, given.secrets().logins());
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
       case Step.ServeWeb web -> webDisks.serve(vm, web, given.secrets());
       case Step.CreateOverlay overlay ->
@@ -118,7 +128,8 @@ final class StepRunner {
           Step.UseIdentity _,
           Step.CheckFile _,
           Step.CheckDevice _,
-          Step.CheckDiskImg _ -> {}
+          Step.CheckDiskImg _,
+          Step.FillClaim _ -> {}
       case Step.MakeDiskImg img -> DiskImg.unmake(img);
       case Step.TakeLease lease -> release(plan, lease.source(), lease.access(), others);
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
@@ -173,6 +184,7 @@ final class StepRunner {
               Step.CheckFile _,
               Step.CheckDevice _,
               Step.CheckDiskImg _,
+              Step.FillClaim _,
               Step.ServeVolume _,
               Step.DefineSecret _,
               Step.ServeWeb _ ->
