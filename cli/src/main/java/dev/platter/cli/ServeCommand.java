@@ -7,6 +7,7 @@ import dev.platter.node.serve.DiskServer;
 import dev.platter.node.serve.ServeOptions;
 import dev.platter.node.serve.ServeOptions.Protocol;
 import java.net.InetSocketAddress;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -97,7 +98,7 @@ final class ServeCommand implements Callable<Integer> {
           try (var server = DiskServer.start(options(System.getenv()))) {
             announce(server);
             server.await();
-          } catch (InterruptedException e) {
+          } catch (InterruptedException | ClosedByInterruptException e) {
             // Ended, as it is meant to be.
           }
           return 0;

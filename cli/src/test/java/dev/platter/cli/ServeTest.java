@@ -215,6 +215,10 @@ class ServeTest {
     var backed = refused(disks);
     assertThat(backed.status()).isEqualTo(7);
     assertThat(backed.err()).contains("/b is refused: ", "backing");
+
+    var nowhere = refused(disks, "--work-dir", work.resolve("none"));
+    assertThat(nowhere.status()).isEqualTo(6);
+    assertThat(nowhere.err()).contains("--work-dir");
   }
 
   @Test

@@ -12,7 +12,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.Inet6Address;
 import java.net.InetSocketAddress;
-import java.nio.file.FileSystemException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -70,6 +70,7 @@ public final class DiskServer implements AutoCloseable {
 
   /** Returns when all disks are served. */
   public static DiskServer start(ServeOptions options) throws IOException {
+    requireWritable(options.workDirectory());
     var server = new DiskServer(options);
     try {
       for (var source : options.sources()) {
@@ -119,15 +120,15 @@ public final class DiskServer implements AutoCloseable {
           "there are more than " + TargetDevice.MOST_UNITS + " disks",
           "Serve some of them by another process.");
     }
-    try {
-      disks.add(new ServedDisk(name, EphemeralDevice.over(base, options.workDirectory())));
-    } catch (FileSystemException e) {
+    disks.add(new ServedDisk(name, EphemeralDevice.over(base, options.workDirectory())));
+  }
+
+  private static void requireWritable(Path directory) {
+    if (!Files.isDirectory(directory) || !Files.isWritable(directory)) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
-          "no room for what is written to %s: %s: %s"
-              .formatted(name, options.workDirectory(), e.getReason()),
-          "--work-dir names a directory that can be written to.",
-          e);
+          "what is written to disks cannot be put into " + directory,
+          "--work-dir names a directory that can be written to; in a container it may be a volume.");
     }
   }
 

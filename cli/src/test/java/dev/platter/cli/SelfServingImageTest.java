@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The image that serves its disks: with one of buildah, and one of {@code platter build}. */
-class DiskImageTest {
+class SelfServingImageTest {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SECRET = "words-that-nobody-may-see";
 
