@@ -17,6 +17,7 @@ final class BenchCluster implements AutoCloseable {
 
   private final KubeCluster kube;
   private final Registry registry;
+  private String digest = "";
 
   private BenchCluster(KubeCluster kube, Registry registry) {
     this.kube = kube;
@@ -46,7 +47,7 @@ final class BenchCluster implements AutoCloseable {
 
   private void install(Path work, Path archive) throws Exception {
     var disk = OneLineGuest.write(work.resolve("guest.raw"));
-    PushedImage.seekable(work, registry.address(), "guest", disk, null);
+    digest = PushedImage.seekable(work, registry.address(), "guest", disk, null).digest();
     for (var node : kube.nodes()) {
       node.loadImage(archive);
     }
@@ -70,6 +71,11 @@ final class BenchCluster implements AutoCloseable {
   /** A reference to the small guest. */
   String image() {
     return registry.address() + "/disks/guest:1";
+  }
+
+  /** The same, as an identity names it. */
+  String imageByDigest() {
+    return registry.address() + "/disks/guest@" + digest;
   }
 
   void apply(String yaml) {

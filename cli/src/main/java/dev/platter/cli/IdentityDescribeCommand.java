@@ -1,9 +1,8 @@
 package dev.platter.cli;
 
 import dev.platter.model.ByteSize;
-import dev.platter.model.PlatterException;
-import dev.platter.model.PlatterException.Code;
 import dev.platter.node.IdentityDisk;
+import dev.platter.node.IdentityDisks;
 import dev.platter.node.Node;
 import java.io.IOException;
 import java.util.LinkedHashMap;
@@ -24,16 +23,7 @@ final class IdentityDescribeCommand extends NodeCommand {
   @Override
   void run(Node opened) throws IOException {
     var key = node.identity(name);
-    var disk =
-        opened
-            .identities()
-            .find(key)
-            .orElseThrow(
-                () ->
-                    PlatterException.of(
-                        Code.NOT_FOUND,
-                        "there is no identity " + key,
-                        "'platter identity ls' lists them."));
+    var disk = opened.identities().find(key).orElseThrow(() -> IdentityDisks.missing(key));
     output.print(described(disk, opened), out());
     out().flush();
   }

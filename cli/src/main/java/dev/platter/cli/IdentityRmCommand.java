@@ -1,7 +1,6 @@
 package dev.platter.cli;
 
-import dev.platter.model.PlatterException;
-import dev.platter.model.PlatterException.Code;
+import dev.platter.node.IdentityDisks;
 import dev.platter.node.Node;
 import java.io.IOException;
 import java.util.List;
@@ -18,8 +17,7 @@ final class IdentityRmCommand extends NodeCommand {
     for (var name : names) {
       var key = node.identity(name);
       if (!opened.identities().remove(key)) {
-        throw PlatterException.of(
-            Code.NOT_FOUND, "there is no identity " + key, "'platter identity ls' lists them.");
+        throw IdentityDisks.missing(key);
       }
       out().println(name + " is removed");
     }

@@ -20,7 +20,6 @@ import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -52,6 +51,7 @@ public final class IdentityDisks {
   private final Machine machine;
   private final Progress progress;
   private final IdentityRecords records;
+  private final PoolMoves poolMoves;
 
   /** What images with a digest are that need no login; that never changes. */
   private final Map<String, String> digests = new ConcurrentHashMap<>();
@@ -70,6 +70,7 @@ public final class IdentityDisks {
     this.machine = machine;
     this.progress = progress;
     this.records = new IdentityRecords(layout);
+    this.poolMoves = new PoolMoves(layout, this, runner, pools, machine, progress);
   }
 
   /** What became of one of several identities. */
@@ -120,7 +121,7 @@ public final class IdentityDisks {
    * whether these may have them, whoever else had them here before.
    */
   public List<Outcome> ensure(List<Identity> wanted, ImageLogins logins) throws IOException {
-    var resolved = logins.isEmpty() ? digests : new HashMap<String, String>();
+    var resolved = resolved(logins);
     var outcomes = new LinkedHashMap<IdentityKey, Outcome>();
     var missing = new LinkedHashMap<IdentityKey, IdentityDisk>();
     var here = new HashSet<String>();
@@ -205,9 +206,13 @@ public final class IdentityDisks {
     }
   }
 
-  /** With the logins of this machine. */
-  IdentityDisk planned(Identity identity) throws IOException {
-    return planned(identity, ImageLogins.NONE, new HashMap<>());
+  IdentityDisk planned(Identity identity, ImageLogins logins) throws IOException {
+    return planned(identity, logins, resolved(logins));
+  }
+
+  /** Who logs in asks the registry, whatever it told others. */
+  private Map<String, String> resolved(ImageLogins logins) {
+    return logins.isEmpty() ? digests : new HashMap<>();
   }
 
   private IdentityDisk planned(Identity identity, ImageLogins logins, Map<String, String> resolved)
@@ -292,16 +297,37 @@ public final class IdentityDisks {
       if (records.findWhole(key).isEmpty()) {
         return false;
       }
-      var users = users(key);
-      if (!users.isEmpty()) {
+      refuseUsed(key);
+      if (records.find(key, Stage.COMING).isPresent()) {
         throw PlatterException.of(
             Code.CONFLICT,
-            "the identity " + key + " is in use by the VM " + users.getFirst(),
-            "Remove the VM first: 'platter rm " + users.getFirst().name() + "'.");
+            "the disk of the identity " + key + " is on its way to another pool",
+            "Remove it when it is there.");
       }
       remove(key, records.find(key).isPresent() ? Stage.READY : Stage.LEAVING);
       return true;
     }
+  }
+
+  void refuseUsed(IdentityKey key) throws IOException {
+    var users = users(key);
+    if (!users.isEmpty()) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the identity " + key + " is in use by the VM " + users.getFirst(),
+          "Remove the VM first: 'platter rm " + users.getFirst().name() + "'.");
+    }
+  }
+
+  /** Moves its disk to another pool of this machine, unless a VM has it. */
+  public IdentityDisk move(IdentityKey key, String pool) throws IOException {
+    return poolMoves.move(key, pool);
+  }
+
+  /** For who asked for an identity that is not here. */
+  public static PlatterException missing(IdentityKey key) {
+    return PlatterException.of(
+        Code.NOT_FOUND, "there is no identity " + key, "'platter identity ls' lists them.");
   }
 
   /** The lock is held. */
@@ -311,7 +337,7 @@ public final class IdentityDisks {
       records.makeDirectories();
       records.move(key, stage, Stage.REMOVING);
       records.sync(Stage.REMOVING, stage);
-      undo(found.get(), layout.identity(key, Stage.REMOVING.word()));
+      undo(found.get(), () -> records.delete(layout.identity(key, Stage.REMOVING.word())));
     }
   }
 
@@ -326,23 +352,32 @@ public final class IdentityDisks {
   }
 
   void recover() throws IOException {
-    for (var stage : List.of(Stage.MAKING, Stage.REMOVING)) {
-      for (var record : records.files(stage)) {
-        var disk = records.unfinished(record);
-        if (disk.isPresent()) {
-          undo(disk.get(), record);
-        } else {
-          records.delete(record);
-        }
+    for (var record : records.files(Stage.MAKING)) {
+      for (var disk : records.unmade(record)) {
+        undo(disk, () -> {});
+      }
+      records.delete(record);
+    }
+    for (var record : records.files(Stage.REMOVING)) {
+      var disk = records.removed(record);
+      if (disk.isPresent()) {
+        undo(disk.get(), () -> records.delete(record));
+      } else {
+        records.delete(record);
       }
     }
+    poolMoves.recover();
   }
 
-  private void undo(IdentityDisk disk, Path record) throws IOException {
+  private interface Forgetting {
+    void run() throws IOException;
+  }
+
+  private void undo(IdentityDisk disk, Forgetting forgetting) throws IOException {
     var step = IdentityPlan.overlay(disk.identity(), disk.place(), layout);
     progress.beforeUndo(step);
     Durable.delete(disk.file());
-    records.delete(record);
+    forgetting.run();
     progress.afterUndo(step);
     var directory = Durable.parent(disk.file()).toString();
     machine.hypervisor(machine.libvirt()).poolChanged(disk.place().pool(), directory);

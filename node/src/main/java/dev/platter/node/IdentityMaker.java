@@ -26,15 +26,17 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Gatherers;
 
 /**
  * Makes the disks of several identities at once, in three rounds that each end with a sync of their
- * directory: the records, the overlays, and the records' new places. In a round, files are written
- * and synced side by side, since a file system makes one commit of the syncs that wait for it. The
- * lock of the identities is held.
+ * directory: the records, each for some of them, the overlays, and the names of the records. In a
+ * round, files are written and synced side by side, since a file system makes one commit of the
+ * syncs that wait for it. The lock of the identities is held.
  */
 final class IdentityMaker {
   private static final int SIDE_BY_SIDE = 32;
@@ -101,17 +103,17 @@ final class IdentityMaker {
     var wanted = List.copyOf(making.values());
     runner.preparePools(all.plan(), all.plan().steps());
     records.makeDirectories();
-    each(this::record);
+    refuseForeign();
+    var written = new ConcurrentLinkedQueue<Written>();
+    sideBySide(together(), disks -> written.add(new Written(records.write(disks), disks)));
     records.sync(Stage.MAKING);
     images(new Given(SecretData.of(logins)));
-    each(this::disk);
+    sideBySide(List.copyOf(making.values()), disk -> attempt(disk, () -> disk(disk)));
+    forgetFailed();
     for (var pool : all.plan().pools().values()) {
       Durable.syncDirectory(Path.of(pool));
     }
-    for (var key : making.keySet()) {
-      records.move(key, Stage.MAKING, Stage.READY);
-    }
-    records.sync(Stage.READY, Stage.MAKING);
+    name(written);
     making.values().forEach(disk -> progress.after(overlay(disk)));
     runner.poolsChanged(all.plan());
     for (var disk : wanted) {
@@ -123,9 +125,34 @@ final class IdentityMaker {
     return outcomes;
   }
 
-  private void record(IdentityDisk disk) throws IOException {
-    runner.refuseForeign(all.plan(), overlay(disk));
-    records.write(disk);
+  private void refuseForeign() throws IOException {
+    for (var disk : making.values()) {
+      attempt(disk, () -> runner.refuseForeign(all.plan(), overlay(disk)));
+    }
+    forgetFailed();
+  }
+
+  private record Written(Path record, List<IdentityDisk> disks) {}
+
+  private List<List<IdentityDisk>> together() {
+    return making.values().stream()
+        .gather(Gatherers.windowFixed(IdentityRecords.TOGETHER))
+        .toList();
+  }
+
+  /** Should the deletions be lost, as they are not synced, it is seen that they are made. */
+  private void name(Collection<Written> written) throws IOException {
+    for (var some : written) {
+      for (var disk : some.disks()) {
+        if (making.containsKey(disk.identity().key())) {
+          records.name(some.record(), disk.identity().key(), Stage.READY);
+        }
+      }
+    }
+    records.sync(Stage.READY);
+    for (var some : written) {
+      Files.delete(some.record());
+    }
   }
 
   /** They were here a moment ago, but only now are the records there that keep them here. */
@@ -173,39 +200,41 @@ final class IdentityMaker {
     }
   }
 
-  private interface Work {
-    void on(IdentityDisk disk) throws IOException;
+  private interface Work<T> {
+    void on(T item) throws IOException;
+  }
+
+  private static <T> void sideBySide(List<T> items, Work<T> work) throws IOException {
+    if (items.size() < 2) {
+      for (var item : items) {
+        work.on(item);
+      }
+      return;
+    }
+    var results = new ArrayList<Future<?>>();
+    try (var workers = Executors.newFixedThreadPool(Math.min(SIDE_BY_SIDE, items.size()))) {
+      for (var item : items) {
+        results.add(
+            workers.submit(
+                () -> {
+                  work.on(item);
+                  return null;
+                }));
+      }
+    }
+    for (var result : results) {
+      rethrow(result);
+    }
+  }
+
+  private interface Attempt {
+    void run() throws IOException;
   }
 
   /** Of one that fails nothing is left, and the others go on. */
-  private void each(Work work) throws IOException {
-    var disks = List.copyOf(making.values());
-    if (disks.size() < 2) {
-      for (var disk : disks) {
-        attempt(disk, work);
-      }
-    } else {
-      var results = new ArrayList<Future<?>>();
-      try (var workers = Executors.newFixedThreadPool(Math.min(SIDE_BY_SIDE, disks.size()))) {
-        for (var disk : disks) {
-          results.add(
-              workers.submit(
-                  () -> {
-                    attempt(disk, work);
-                    return null;
-                  }));
-        }
-      }
-      for (var result : results) {
-        rethrow(result);
-      }
-    }
-    forgetFailed();
-  }
-
-  private void attempt(IdentityDisk disk, Work work) throws IOException {
+  private void attempt(IdentityDisk disk, Attempt attempt) throws IOException {
     try {
-      work.on(disk);
+      attempt.run();
     } catch (PlatterException e) {
       failed.put(disk.identity().key(), e);
     }
@@ -226,11 +255,7 @@ final class IdentityMaker {
     }
   }
 
-  private void forgetFailed() throws IOException {
-    for (var key : failed.keySet()) {
-      if (making.remove(key) != null) {
-        records.delete(layout.identity(key, Stage.MAKING.word()));
-      }
-    }
+  private void forgetFailed() {
+    making.keySet().removeAll(failed.keySet());
   }
 }

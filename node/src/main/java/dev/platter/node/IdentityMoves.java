@@ -4,6 +4,7 @@ import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.Identity;
 import dev.platter.model.IdentityKey;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.IdentityRecords.Stage;
@@ -20,6 +21,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -91,6 +93,11 @@ public final class IdentityMoves {
     return records.list(Stage.COMING);
   }
 
+  /** One of them, as far as it is there. */
+  public Optional<IdentityDisk> coming(IdentityKey key) throws IOException {
+    return records.find(key, Stage.COMING);
+  }
+
   /** Those that were lent and not kept. */
   public Set<IdentityKey> leaving() throws IOException {
     var out = new HashSet<IdentityKey>();
@@ -151,16 +158,21 @@ public final class IdentityMoves {
     }
   }
 
-  /** Brings the disk here, as far as that was not done before. No VM can have it yet. */
-  public IdentityDisk receive(Identity identity, MoveSource source, Credentials own)
+  /**
+   * Brings the disk here, as far as that was not done before. No VM can have it yet.
+   *
+   * @param logins for its image, which may not be here
+   */
+  public IdentityDisk receive(
+      Identity identity, ImageLogins logins, MoveSource source, Credentials own)
       throws IOException {
     var key = identity.key();
     if (!underWay.add(key)) {
       throw PlatterException.of(Code.CONFLICT, "the disk of " + key + " is on its way", "");
     }
     try {
-      var disk = begun(identity);
-      images.ensure(identity.spec().image(), disk.place().digest(), progress);
+      var disk = begun(identity, logins);
+      images.ensure(identity.spec().image(), disk.place().digest(), logins, progress);
       var step = IdentityPlan.overlay(identity, disk.place(), layout);
       progress.before(step);
       var base = layout.base(disk.place().digest()).toString();
@@ -197,12 +209,12 @@ public final class IdentityMoves {
     }
   }
 
-  private IdentityDisk begun(Identity identity) throws IOException {
+  private IdentityDisk begun(Identity identity, ImageLogins logins) throws IOException {
     var found = records.find(identity.key(), Stage.COMING);
     if (found.isPresent() && found.get().identity().equals(identity)) {
       return found.get();
     }
-    var disk = disks.planned(identity);
+    var disk = disks.planned(identity, logins);
     var plan = IdentityMaker.plan(layout, machine.libvirt(), List.of(disk));
     try (var _ = disks.lock()) {
       disks.recover();
@@ -213,10 +225,7 @@ public final class IdentityMoves {
       }
       runner.preparePools(plan, plan.steps());
       runner.refuseForeign(plan, IdentityPlan.overlay(identity, disk.place(), layout));
-      records.makeDirectories();
-      records.write(disk);
-      records.sync(Stage.MAKING);
-      change(identity.key(), Stage.MAKING, Stage.COMING);
+      records.begin(disk);
     }
     return disk;
   }

@@ -17,25 +17,35 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is stored of identities: one small file each, which is written once. How far it is says the
- * directory that it is in, so that it changes by a rename, many change with one sync of each
- * directory, and what is under way is found without a look at all that is there.
+ * What is stored of identities: a small file for some that are made together, which is written once
+ * and has a name for each of them. How far an identity is says the directory that its name is in,
+ * so that it changes by a rename, many change with one sync of each directory, and what is under
+ * way is found without a look at all that is there.
  *
  * <p>The record is on the disk before there is anything that it names, and until nothing of that is
  * left. One that is being made or removed while nobody holds the lock is what a process left that
  * died: then nobody was told of the disk, or everybody that it is gone, and it goes.
  */
 record IdentityRecords(StateLayout layout) {
-  private static final int VERSION = 1;
+  /** Each of them is a file less to sync; but who wants one reads all that share its file. */
+  static final int TOGETHER = 16;
+
+  private static final int VERSION = 2;
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /** How far an identity is. */
@@ -53,10 +63,12 @@ record IdentityRecords(StateLayout layout) {
     }
   }
 
-  /** As it is written; names are those of the objects where there are such. */
+  /** As it is written. */
+  private record File(int version, List<Stored> identities) {}
+
+  /** Names are those of the objects where there are such. */
   @JsonInclude(JsonInclude.Include.NON_NULL)
   private record Stored(
-      int version,
       String namespace,
       String name,
       @Nullable String uid,
@@ -77,7 +89,6 @@ record IdentityRecords(StateLayout layout) {
       var spec = identity.spec();
       var size = spec.size();
       return new Stored(
-          VERSION,
           identity.key().namespace(),
           identity.key().name(),
           identity.uid(),
@@ -110,11 +121,34 @@ record IdentityRecords(StateLayout layout) {
     }
   }
 
-  /** Nothing of what it names may be begun before its directory is synced. */
-  void write(IdentityDisk disk) throws IOException {
-    Durable.write(
-        layout.identity(disk.identity().key(), Stage.MAKING.word()),
-        JSON.writeValueAsBytes(Stored.of(disk)));
+  /**
+   * Nothing of what it names may be begun before its directory is synced.
+   *
+   * @param together {@link #TOGETHER} at most
+   * @return the record, to be deleted when it has its names
+   */
+  Path write(List<IdentityDisk> together) throws IOException {
+    var record = layout.identity(together.getFirst().identity().key(), Stage.MAKING.word());
+    var content = new File(VERSION, together.stream().map(Stored::of).toList());
+    Durable.write(record, JSON.writeValueAsBytes(content));
+    return record;
+  }
+
+  /**
+   * Gives a record that was written the name of one of its identities; counts when it is synced.
+   */
+  void name(Path record, IdentityKey key, Stage stage) throws IOException {
+    Files.createLink(layout.identity(key, stage.word()), record);
+  }
+
+  /** Writes that a disk is going to be brought here. */
+  void begin(IdentityDisk disk) throws IOException {
+    makeDirectories();
+    var record = write(List.of(disk));
+    sync(Stage.MAKING);
+    name(record, disk.identity().key(), Stage.COMING);
+    sync(Stage.COMING);
+    delete(record);
   }
 
   /** Counts when both directories are synced. */
@@ -147,7 +181,9 @@ record IdentityRecords(StateLayout layout) {
   }
 
   Optional<IdentityDisk> find(IdentityKey key, Stage stage) throws IOException {
-    return read(layout.identity(key, stage.word()));
+    return read(layout.identity(key, stage.word())).stream()
+        .filter(disk -> disk.identity().key().equals(key))
+        .findFirst();
   }
 
   /** An identity whose disk is there in full. */
@@ -156,38 +192,94 @@ record IdentityRecords(StateLayout layout) {
     return ready.isPresent() ? ready : find(key, Stage.LEAVING);
   }
 
-  /** Those whose disks are there in full. */
+  /** Those whose disks are there in full; of two of an identity the one that counts. */
   List<IdentityDisk> list() throws IOException {
-    var out = list(Stage.READY);
-    out.addAll(list(Stage.LEAVING));
-    return out;
+    var out = new LinkedHashMap<IdentityKey, IdentityDisk>();
+    list(Stage.READY).forEach(disk -> out.put(disk.identity().key(), disk));
+    list(Stage.LEAVING).forEach(disk -> out.putIfAbsent(disk.identity().key(), disk));
+    return List.copyOf(out.values());
   }
 
   List<IdentityDisk> list(Stage stage) throws IOException {
     var out = new ArrayList<IdentityDisk>();
+    var read = new HashMap<Object, List<IdentityDisk>>();
     for (var record : files(stage)) {
-      read(record).ifPresent(out::add);
+      find(record, stage, read).ifPresent(out::add);
     }
     return out;
   }
 
-  /** Those that may depend on their image: all but those that go. */
-  List<IdentityDisk> users() throws IOException {
-    var out = list();
-    for (var stage : List.of(Stage.MAKING, Stage.COMING)) {
-      for (var record : files(stage)) {
-        unfinished(record).ifPresent(out::add);
+  /**
+   * @param read what is in the files that were read before
+   */
+  private Optional<IdentityDisk> find(
+      Path record, Stage stage, Map<Object, List<IdentityDisk>> read) throws IOException {
+    try {
+      var file = Files.readAttributes(record, BasicFileAttributes.class).fileKey();
+      var known = named(record, stage, read.getOrDefault(file, List.of()));
+      if (known.isPresent()) {
+        return known;
+      }
+      var disks = read(record);
+      read.put(file, disks);
+      return named(record, stage, disks);
+    } catch (NoSuchFileException e) {
+      return Optional.empty();
+    }
+  }
+
+  private Optional<IdentityDisk> named(Path record, Stage stage, List<IdentityDisk> disks) {
+    return disks.stream()
+        .filter(disk -> record.equals(layout.identity(disk.identity().key(), stage.word())))
+        .findFirst();
+  }
+
+  /**
+   * Those that may depend on their image: all but those that go. One that gets further meanwhile is
+   * not missed, since it is looked for in that order.
+   */
+  Collection<IdentityDisk> users() throws IOException {
+    var out = new LinkedHashSet<IdentityDisk>();
+    for (var record : files(Stage.MAKING)) {
+      out.addAll(whole(record));
+    }
+    for (var stage : List.of(Stage.COMING, Stage.READY, Stage.LEAVING)) {
+      out.addAll(list(stage));
+    }
+    return out;
+  }
+
+  /** Those of a record in {@code MAKING} that were not made. */
+  List<IdentityDisk> unmade(Path record) throws IOException {
+    var out = new ArrayList<IdentityDisk>();
+    for (var disk : whole(record)) {
+      if (!isNamed(disk)) {
+        out.add(disk);
       }
     }
     return out;
   }
 
-  /** Empty if it was not written to its end: then nothing of what it names was begun. */
-  Optional<IdentityDisk> unfinished(Path record) throws IOException {
+  private boolean isNamed(IdentityDisk disk) throws IOException {
+    for (var stage : List.of(Stage.READY, Stage.LEAVING, Stage.COMING)) {
+      if (find(disk.identity().key(), stage).filter(disk::equals).isPresent()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The one of a record in {@code REMOVING} that goes. */
+  Optional<IdentityDisk> removed(Path record) throws IOException {
+    return named(record, Stage.REMOVING, whole(record));
+  }
+
+  /** None if it was not written to its end: then nothing of what it names was begun. */
+  private static List<IdentityDisk> whole(Path record) throws IOException {
     try {
       return read(record);
     } catch (PlatterException e) {
-      return Optional.empty();
+      return List.of();
     }
   }
 
@@ -199,15 +291,15 @@ record IdentityRecords(StateLayout layout) {
     }
   }
 
-  private static Optional<IdentityDisk> read(Path record) throws IOException {
+  private static List<IdentityDisk> read(Path record) throws IOException {
     try {
-      var stored = JSON.readValue(Files.readAllBytes(record), Stored.class);
-      if (stored.version() != VERSION) {
-        throw unreadable(record, new IllegalArgumentException("version " + stored.version()));
+      var file = JSON.readValue(Files.readAllBytes(record), File.class);
+      if (file.version() != VERSION) {
+        throw unreadable(record, new IllegalArgumentException("version " + file.version()));
       }
-      return Optional.of(stored.disk());
+      return file.identities().stream().map(Stored::disk).toList();
     } catch (NoSuchFileException e) {
-      return Optional.empty();
+      return List.of();
     } catch (JsonProcessingException e) {
       throw unreadable(record, e);
     }

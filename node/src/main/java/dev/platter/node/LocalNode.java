@@ -10,9 +10,11 @@ import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LocalImages;
 import dev.platter.node.image.TraceReferrer;
+import dev.platter.plan.StateLayout;
 import dev.platter.registry.Registries;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.Optional;
 
 /** Puts a node together from the parts of this machine. */
 public final class LocalNode {
@@ -53,6 +55,17 @@ public final class LocalNode {
         progress);
   }
 
+  /**
+   * The node of another state directory, for who has to see what became of a VM there. It fetches
+   * no image, so it needs no daemon.
+   *
+   * @param libvirt which it uses; empty is Platter's own
+   */
+  static Node peer(StateLayout layout, String libvirt) {
+    var connect = Optional.of(libvirt).filter(uri -> !uri.isEmpty());
+    return open(new NodeConfig(layout, connect, Optional.empty()), Progress.NONE);
+  }
+
   private static Images images(NodeConfig config) {
     var layout = config.layout();
     return config.daemon().isEmpty()
@@ -60,7 +73,8 @@ public final class LocalNode {
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 
-  static ImageSources sources(NodeConfig config) {
+  /** Where images come from on this machine. */
+  public static ImageSources sources(NodeConfig config) {
     return new MappedSources(config);
   }
 

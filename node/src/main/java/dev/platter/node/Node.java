@@ -86,7 +86,7 @@ public final class Node implements AutoCloseable {
             machine,
             names,
             progress);
-    this.executor = new Executor(layout, runner, progress);
+    this.executor = new Executor(layout, runner, LocalNode::peer, progress);
     this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
     this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
   }
@@ -257,6 +257,32 @@ public final class Node implements AutoCloseable {
 
   public void stop(VmKey key, Duration grace) throws IOException {
     executor.stop(key, new Shutdown(grace));
+  }
+
+  /**
+   * Moves a running VM to another node of this machine. If it fails, or is cancelled, the VM runs
+   * on here.
+   *
+   * @param secrets what its disks on servers need, since no node gives away what it was given
+   */
+  public Migrated migrate(VmKey key, Node to, SecretData secrets) throws IOException {
+    var migrated = executor.migrate(key, to.destination(), secrets);
+    to.watch(to.status(key).plan());
+    return migrated;
+  }
+
+  private Destination destination() {
+    return new LocalDestination(layout, machine, pools, executor);
+  }
+
+  /** Finishes what dead processes left of a VM. */
+  void settle(VmKey key) throws IOException {
+    executor.settled(key);
+  }
+
+  /** The same, unless somebody works on the VM. */
+  void settleIfIdle(VmKey key) throws IOException {
+    executor.tidy(key, this::warn);
   }
 
   /** Removes the VM with all its disks. */

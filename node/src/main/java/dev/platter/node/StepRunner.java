@@ -22,7 +22,6 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -45,6 +44,7 @@ final class StepRunner {
   private final ServerNames names;
   private final Progress progress;
   private final WebDisks webDisks;
+  private final ServedBases bases;
   private final ClaimFill fill;
 
   StepRunner(
@@ -72,6 +72,7 @@ final class StepRunner {
     this.names = names;
     this.progress = progress;
     this.webDisks = new WebDisks(layout, images);
+    this.bases = new ServedBases(layout, images);
   }
 
   /** Gives the daemon again what it keeps in memory only; false if it keeps nothing for this VM. */
@@ -245,6 +246,11 @@ final class StepRunner {
     return hypervisor(plan).disks(plan.uuid());
   }
 
+  /** The QEMUs of VMs that move. */
+  MovingGuests moving() {
+    return new MovingGuests(machine, bases);
+  }
+
   /** Gives the guest time to power off. */
   void askToEnd(Plan plan, Shutdown shutdown) {
     shutdown.ask(hypervisor(plan), plan.uuid());
@@ -263,7 +269,7 @@ final class StepRunner {
   private void start(VmRecord vm) throws IOException {
     try (var opened = opened(vm.plan(), vm.plan().steps())) {
       var domain = names.pinned(vm.domainXml(layout), vm.plan());
-      hypervisor(vm.plan()).start(domain, served(vm.plan()), opened.files());
+      hypervisor(vm.plan()).start(domain, bases.of(vm.plan()), opened.files());
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -272,17 +278,6 @@ final class StepRunner {
       }
       throw e;
     }
-  }
-
-  /** The bases that QEMU has to read through the daemon for now. */
-  private List<ServedBase> served(Plan plan) throws IOException {
-    var out = new ArrayList<ServedBase>();
-    for (var digest : plan.images().values()) {
-      if (!images.sealed(digest)) {
-        out.add(new ServedBase(layout.base(digest), digest, layout.nbdSocket()));
-      }
-    }
-    return out;
   }
 
   /** What QEMU must have open of what these steps of a plan checked. */
@@ -363,6 +358,13 @@ final class StepRunner {
     create(clone.path(), path -> masters.copy(clone, device, path, secrets));
   }
 
+  /** Counts what a step is going to take of a pool that has a limit. */
+  void reserve(Path file, long bytes, Pools.Reservation reservation) throws IOException {
+    if (pools.isLimited(file)) {
+      pools.reserve(file, bytes, reservation);
+    }
+  }
+
   private static void writeSeed(Path path, @Nullable Seed seed) throws IOException {
     if (seed == null) {
       throw new IllegalStateException("the content of " + path + " is not known any more");
@@ -370,7 +372,8 @@ final class StepRunner {
     Durable.write(path, SeedImage.bytes(seed));
   }
 
-  private interface FileMaker {
+  /** Makes a file under its final name. */
+  interface FileMaker {
     void make(Path path) throws IOException;
   }
 
@@ -378,7 +381,7 @@ final class StepRunner {
    * Makes a file that was not there; on failure it is not there again, unless it was somebody
    * else's all along.
    */
-  private static void create(String path, FileMaker maker) throws IOException {
+  static void create(String path, FileMaker maker) throws IOException {
     var file = Path.of(path);
     Durable.makeDirectories(Durable.parent(file));
     try {

@@ -8,6 +8,7 @@ import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -67,7 +68,7 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
     }
   }
 
-  private List<IdentityDisk> identities() {
+  private Collection<IdentityDisk> identities() {
     try {
       return new IdentityRecords(layout).users();
     } catch (IOException e) {

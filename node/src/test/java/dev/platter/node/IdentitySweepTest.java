@@ -148,6 +148,24 @@ class IdentitySweepTest {
   }
 
   @Test
+  void thoseThatWereMadeTogetherAreListedAndRemovedOneByOne() throws IOException {
+    try (var node = node()) {
+      var identities = node.identities();
+      var many = IntStream.range(0, 40).mapToObj(i -> identity("many-" + i, "")).toList();
+      var disks =
+          identities.ensure(many).stream()
+              .map(outcome -> ((Outcome.Ready) outcome).disk())
+              .toList();
+      assertThat(identities.list()).containsExactlyInAnyOrderElementsOf(disks);
+      identities.remove(many.getFirst().key());
+      assertThat(identities.find(many.getFirst().key())).isEmpty();
+      assertThat(identities.find(many.get(1).key())).contains(disks.get(1));
+      assertThat(identities.list())
+          .containsExactlyInAnyOrderElementsOf(disks.subList(1, disks.size()));
+    }
+  }
+
+  @Test
   void anotherIdentityOfTheSameNameIsRefusedUntilTheOldOneIsRemoved() throws IOException {
     try (var node = node()) {
       var identities = node.identities();
@@ -204,6 +222,14 @@ class IdentitySweepTest {
         .isTrue();
   }
 
+  /** As it was before these names were given to the record of all. */
+  private static void unname(String... names) throws IOException {
+    Files.createLink(record("one", "making"), record("one", "ready"));
+    for (var name : names) {
+      Files.delete(record(name, "ready"));
+    }
+  }
+
   private static Path record(String name, String stage) {
     return layout().identity(new IdentityKey("default", name), stage);
   }
@@ -214,8 +240,9 @@ class IdentitySweepTest {
         "before:EnsureImage",
         "after:EnsureImage",
         "before:CreateOverlay",
-        "unrecorded",
-        "halfRecorded",
+        "unnamed",
+        "halfNamed",
+        "named",
         "torn",
         "after:CreateOverlay"
       })
@@ -223,20 +250,23 @@ class IdentitySweepTest {
     kill("make", moment.contains(":") ? moment : "after:CreateOverlay");
     var left =
         switch (moment) {
-          case "unrecorded" -> {
-            Files.move(record("one", "ready"), record("one", "making"));
-            Files.move(record("two", "ready"), record("two", "making"));
+          case "unnamed" -> {
+            unname("one", "two");
             yield List.<String>of();
           }
-          case "halfRecorded" -> {
-            Files.move(record("two", "ready"), record("two", "making"));
+          case "halfNamed" -> {
+            unname("two");
             yield List.of("one");
+          }
+          case "named" -> {
+            unname();
+            yield List.of("one", "two");
           }
           case "torn" -> {
             Files.delete(record("two", "ready"));
             Files.delete(
                 layout().pool("volumes").resolve(identity("two", "").diskId() + "-root.qcow2"));
-            Files.writeString(record("two", "making"), "{\"version\":1,\"na");
+            Files.writeString(record("two", "making"), "{\"version\":2,\"id");
             yield List.of("one");
           }
           case "after:CreateOverlay" -> List.of("one", "two");

@@ -10,6 +10,7 @@ import dev.platter.image.oci.Platform;
 import dev.platter.lab.Shell;
 import dev.platter.model.Identity;
 import dev.platter.model.IdentityKey;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
 import dev.platter.node.move.Credentials;
@@ -140,7 +141,7 @@ class MoveSweepTest {
 
   @Test
   void aDiskMovesAndIsOneDiskAllTheTime() throws IOException {
-    var moved = here.moves().receive(pet(), source(), own);
+    var moved = here.moves().receive(pet(), ImageLogins.NONE, source(), own);
     assertSame(moved.file());
     assertThat(there.identities().isUsable(PET)).as("it may have arrived").isFalse();
     assertThat(here.identities().isUsable(PET)).as("nobody has said so").isFalse();
@@ -154,11 +155,11 @@ class MoveSweepTest {
 
   @Test
   void aDiskThatStaysAfterAllIsUsableAgain() throws IOException {
-    here.moves().receive(pet(), source(), own);
+    here.moves().receive(pet(), ImageLogins.NONE, source(), own);
     there.moves().keep(PET);
     assertThat(there.identities().isUsable(PET)).isTrue();
     Shell.run("qemu-io", "-f", "qcow2", "-c", "write -q -P 5 41M 1M", disk);
-    assertSame(here.moves().receive(pet(), source(), own).file());
+    assertSame(here.moves().receive(pet(), ImageLogins.NONE, source(), own).file());
     here.moves().abandon(PET);
     assertThat(here.moves().coming()).isEmpty();
     there.moves().keep(PET);
@@ -200,7 +201,12 @@ class MoveSweepTest {
         try (var node = open("here", args[3], killer)) {
           var address =
               new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(args[5]));
-          node.moves().receive(pet(), new MoveSource(address, args[6]), Credentials.make("here"));
+          node.moves()
+              .receive(
+                  pet(),
+                  ImageLogins.NONE,
+                  new MoveSource(address, args[6]),
+                  Credentials.make("here"));
         }
       }
       case "abandon" -> {
@@ -239,7 +245,7 @@ class MoveSweepTest {
     here.tidy();
     assertThat(here.identities().isUsable(PET)).isFalse();
     assertThat(here.moves().coming()).hasSize(1);
-    assertSame(here.moves().receive(pet(), source(), own).file());
+    assertSame(here.moves().receive(pet(), ImageLogins.NONE, source(), own).file());
     here.moves().arrived(PET);
     there.identities().remove(PET);
     assertThat(here.identities().isUsable(PET)).isTrue();
@@ -260,14 +266,14 @@ class MoveSweepTest {
     there.tidy();
     assertThat(there.identities().isUsable(PET)).isFalse();
     serve();
-    assertSame(here.moves().receive(pet(), source(), own).file());
+    assertSame(here.moves().receive(pet(), ImageLogins.NONE, source(), own).file());
     here.moves().arrived(PET);
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"beforeUndo:CreateOverlay", "afterUndo:CreateOverlay"})
   void theOneThatRemovesItsCopyIsKilled(String moment) throws Exception {
-    var moved = here.moves().receive(pet(), source(), own).file();
+    var moved = here.moves().receive(pet(), ImageLogins.NONE, source(), own).file();
     assertSame(moved);
     here.moves().arrived(PET);
     kill("remove", moment, THERE.uri());
@@ -280,7 +286,7 @@ class MoveSweepTest {
   @ParameterizedTest
   @ValueSource(strings = {"beforeUndo:CreateOverlay", "afterUndo:CreateOverlay"})
   void theOneThatGivesUpIsKilled(String moment) throws Exception {
-    var moved = here.moves().receive(pet(), source(), own).file();
+    var moved = here.moves().receive(pet(), ImageLogins.NONE, source(), own).file();
     kill("abandon", moment, HERE.uri());
     here.tidy();
     assertThat(moved).doesNotExist();

@@ -102,11 +102,9 @@ final class IdentityKeeper {
    * @return those that have to be looked at again after a while
    */
   Set<IdentityKey> look(Collection<IdentityKey> keys, boolean all) throws IOException {
-    var here = held();
+    var here = all ? held() : held(keys);
     var looked = new LinkedHashSet<>(keys);
-    if (all) {
-      looked.addAll(here.keySet());
-    }
+    looked.addAll(here.keySet());
     var again = new LinkedHashSet<IdentityKey>();
     var make = new ArrayList<VmIdentity>();
     for (var key : looked) {
@@ -139,6 +137,22 @@ final class IdentityKeeper {
     return out;
   }
 
+  /** The same for some, whatever else there is. */
+  private Map<IdentityKey, Held> held(Collection<IdentityKey> keys) throws IOException {
+    var out = new HashMap<IdentityKey, Held>();
+    for (var key : keys) {
+      var coming = mover.moves().coming(key);
+      var whole = disks.find(key);
+      if (whole.isPresent()) {
+        var hold = disks.isUsable(key) ? IdentityHold.READY : IdentityHold.LEAVING;
+        out.put(key, new Held(whole.get(), hold));
+      } else {
+        coming.ifPresent(disk -> out.put(key, new Held(disk, IdentityHold.COMING)));
+      }
+    }
+    return out;
+  }
+
   /**
    * @return whether there is nothing to do but to wait for changes
    */
@@ -165,7 +179,7 @@ final class IdentityKeeper {
       case NOTHING -> {}
       case MAKE -> make.add(identity);
       case FETCH -> {
-        mover.fetch(identity, read(identity));
+        fetch(identity);
         return false;
       }
       case ARRIVE -> mover.moves().arrived(key);
@@ -182,6 +196,14 @@ final class IdentityKeeper {
                   identity, false, Reason.NOT_FOUND, "Its disk is not on " + node + " any more."));
     }
     return true;
+  }
+
+  private void fetch(VmIdentity identity) throws IOException {
+    try {
+      mover.fetch(identity, read(identity), logins.of(key(identity)));
+    } catch (NoSuchFileException e) {
+      // The kubelet mounts them, and then the pod's launcher calls.
+    }
   }
 
   private IdentityDuty duty(VmIdentity identity, IdentityHold hold) {

@@ -7,6 +7,7 @@ import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.model.Identity;
 import dev.platter.model.IdentityKey;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.IdentityDisk;
@@ -85,22 +86,26 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
     return moves;
   }
 
-  /** Begins to fetch the disk, unless that was begun already; the object tells how it goes. */
-  void fetch(VmIdentity object, Identity identity) {
+  /**
+   * Begins to fetch the disk, unless that was begun already; the object tells how it goes.
+   *
+   * @param logins for its image
+   */
+  void fetch(VmIdentity object, Identity identity, ImageLogins logins) {
     if (Conditions.find(IdentityStatus.of(object).conditions(), Condition.PLACED) == null) {
       // First, since each change of the object is a reason to begin anew.
       say(object, Reason.MOVING, "Its disk moves to " + node + ".");
     } else if (underWay.add(identity.key())) {
-      var _ = threads.submit(() -> attempt(object, identity));
+      var _ = threads.submit(() -> attempt(object, identity, logins));
     }
   }
 
-  private void attempt(VmIdentity object, Identity identity) {
+  private void attempt(VmIdentity object, Identity identity, ImageLogins logins) {
     var from = String.valueOf(IdentityStatus.of(object).nodeName());
     try {
       room.acquire();
       try {
-        claim(object, moves.receive(identity, source(from), credentials));
+        claim(object, moves.receive(identity, logins, source(from), credentials));
         log.accept("identity " + identity.key() + ": its disk came from " + from);
       } finally {
         room.release();

@@ -32,6 +32,10 @@ final class FakeStorage implements Storage {
   @Nullable String complaint;
   @Nullable String refusal;
   int asked;
+
+  /** Told before and after each change; who throws there is a controller that is killed. */
+  Runnable moment = () -> {};
+
   private int uids;
 
   static String key(HasMetadata object) {
@@ -102,8 +106,18 @@ final class FakeStorage implements Storage {
     return Optional.ofNullable(complaint);
   }
 
+  private void change(Runnable change) {
+    moment.run();
+    change.run();
+    moment.run();
+  }
+
   @Override
   public void create(HasMetadata object) {
+    change(() -> add(object));
+  }
+
+  private void add(HasMetadata object) {
     if (refusal != null) {
       throw new KubernetesClientException(refusal, 403, null);
     }
@@ -123,31 +137,30 @@ final class FakeStorage implements Storage {
 
   @Override
   public void createSnapshot(VmImage image, String claim, String chosen) {
-    snapshots.put(
-        image.getMetadata().getName(),
-        new Snapshot(image.getMetadata().getUid(), false, null, null));
+    var snapshot = new Snapshot(image.getMetadata().getUid(), false, null, null);
+    change(() -> snapshots.put(image.getMetadata().getName(), snapshot));
     changes.add("+snapshot of " + claim + " by " + chosen);
   }
 
   @Override
   public void delete(HasMetadata object) {
-    objects.remove(key(object));
+    change(() -> objects.remove(key(object)));
     changes.add("-" + key(object));
   }
 
   @Override
   public void status(VmImage image, ImageStatus status) {
-    image.setStatus(status);
+    change(() -> image.setStatus(status));
   }
 
   @Override
   public void status(VmIdentity identity, IdentityStatus status) {
-    identity.setStatus(status);
+    change(() -> identity.setStatus(status));
   }
 
   @Override
   public void finalizers(VmIdentity identity, List<String> finalizers) {
-    identity.getMetadata().setFinalizers(finalizers);
+    change(() -> identity.getMetadata().setFinalizers(finalizers));
   }
 
   List<String> changes() {

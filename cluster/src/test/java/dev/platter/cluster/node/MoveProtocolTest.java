@@ -10,12 +10,14 @@ import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.lab.Shell;
 import dev.platter.model.IdentityKey;
+import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.node.move.MoveSource;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.utils.Serialization;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -127,9 +129,12 @@ class MoveProtocolTest implements IdentityKeeper.Objects, IdentityMover.Peers {
         .findFirst();
   }
 
+  /**
+   * One node looks at all that it has, as each does now and then, the other at what has changed.
+   */
   private static void look(MovingNode node) {
     try {
-      node.keeper().look(Set.of(PET), true);
+      node.keeper().look(Set.of(PET), node.name().equals("one"));
     } catch (IOException e) {
       throw new AssertionError(e);
     }
@@ -167,6 +172,19 @@ class MoveProtocolTest implements IdentityKeeper.Objects, IdentityMover.Peers {
     want("one");
     settle("one");
     assertHolds(one, 7, "1M 3M");
+  }
+
+  @Test
+  void itsImageIsFetchedWithTheLoginsOfThePodThatWantsIt() throws IOException {
+    want("two");
+    two.mounted(Optional.empty());
+    look(two);
+    look(two);
+    assertThat(two.isClean()).as("they are not here yet").isTrue();
+    var logins = new ImageLogins(List.of("{}".getBytes(StandardCharsets.UTF_8)));
+    two.mounted(Optional.of(logins));
+    settle("two");
+    assertThat(two.askedWith()).containsExactly(logins);
   }
 
   @Test

@@ -17,7 +17,11 @@ import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** A node without guests: records, disks and connections are real, images are blank. */
 final class MovingNode implements AutoCloseable {
@@ -31,6 +35,8 @@ final class MovingNode implements AutoCloseable {
   private final IdentityKeeper keeper;
   private final MoveServer server;
   private final Credentials credentials;
+  private final Set<ImageLogins> askedWith = ConcurrentHashMap.newKeySet();
+  private volatile Optional<ImageLogins> logins = Optional.of(ImageLogins.NONE);
 
   MovingNode(String name, Path work, IdentityKeeper.Objects objects, IdentityMover.Peers peers)
       throws IOException {
@@ -41,7 +47,13 @@ final class MovingNode implements AutoCloseable {
     credentials = Credentials.make(name);
     mover = new IdentityMover(objects, peers, name, node.moves(), credentials, _ -> {}, _ -> {});
     keeper =
-        new IdentityKeeper(objects, name, node.identities(), mover, _ -> ImageLogins.NONE, _ -> {});
+        new IdentityKeeper(
+            objects,
+            name,
+            node.identities(),
+            mover,
+            _ -> logins.orElseThrow(() -> new NoSuchFileException("logins")),
+            _ -> {});
     server =
         MoveServer.start(
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
@@ -56,11 +68,15 @@ final class MovingNode implements AutoCloseable {
         Proxy.newProxyInstance(
             MovingNode.class.getClassLoader(),
             new Class<?>[] {Images.class},
-            (_, method, _) ->
+            (_, method, arguments) ->
                 switch (method.getName()) {
-                  case "resolve" -> DIGEST;
+                  case "resolve" -> {
+                    askedWith.add((ImageLogins) arguments[1]);
+                    yield DIGEST;
+                  }
                   case "sealed" -> true;
                   case "ensure" -> {
+                    askedWith.add((ImageLogins) arguments[2]);
                     var base = layout.base(DIGEST);
                     Files.createDirectories(base.getParent());
                     Files.write(base, new byte[8 << 20]);
@@ -95,6 +111,16 @@ final class MovingNode implements AutoCloseable {
 
   Node node() {
     return node;
+  }
+
+  /** What the kubelet has mounted of the pod's logins; empty for not yet. */
+  void mounted(Optional<ImageLogins> these) {
+    logins = these;
+  }
+
+  /** The logins that the registry was asked with. */
+  Set<ImageLogins> askedWith() {
+    return askedWith;
   }
 
   IdentityMover mover() {

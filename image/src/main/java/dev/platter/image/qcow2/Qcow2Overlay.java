@@ -169,8 +169,8 @@ public final class Qcow2Overlay {
 
   private static void writeRefcounts(FileChannel file, OverlayLayout layout) throws IOException {
     ByteBuffer table = ByteBuffer.allocate(Math.toIntExact(layout.refcountBlocks() * 8));
-    ByteBuffer block = ByteBuffer.allocate(CLUSTER);
     long left = layout.end();
+    ByteBuffer block = ByteBuffer.allocate((int) Math.min(left, OverlayLayout.REFCOUNTS) * 2);
     for (long at = layout.firstRefcountBlock(); at < layout.firstL1(); at++) {
       table.putLong(at * CLUSTER);
       block.clear();

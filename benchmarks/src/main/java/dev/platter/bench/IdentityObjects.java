@@ -1,0 +1,233 @@
+package dev.platter.bench;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+
+/**
+ * The objects of many identities on a cluster: from the first creation until all are ready, beside
+ * as many creations of objects with the same content and one change of the status each, which is
+ * what the API server costs. Both through {@code kubectl proxy}, which keeps no client waiting.
+ */
+final class IdentityObjects {
+  static final int ROUNDS = 3;
+  static final String DESCRIPTION =
+      " \"Object to ready\" is on a cluster of two nodes: 1,000 objects are created by 16 clients, and the clock stops when the last"
+          + " is ready. Its rival is the API server alone: objects of a kind that nobody watches, and one change of the status of each by the"
+          + " client that created it. The goal is a ratio of 0.8.";
+
+  private static final int CLIENTS = 16;
+  private static final double MIB = 1024;
+  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final Pattern ADDRESS = Pattern.compile("127\\.0\\.0\\.1:\\d+");
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private static final String IDENTITIES =
+      "/apis/virtlet.k8s/v1/namespaces/default/virtletvmidentities";
+  private static final String BARE = "/apis/bench.platter.dev/v1/namespaces/default/bares";
+
+  private static final String KIND =
+      """
+      apiVersion: apiextensions.k8s.io/v1
+      kind: CustomResourceDefinition
+      metadata: {name: bares.bench.platter.dev}
+      spec:
+        group: bench.platter.dev
+        scope: Namespaced
+        names: {kind: Bare, plural: bares}
+        versions:
+        - name: v1
+          served: true
+          storage: true
+          subresources: {status: {}}
+          schema:
+            openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+      """;
+
+  private final BenchCluster cluster;
+  private final String server;
+  private final String image;
+  private final int count;
+  private final HttpClient http = HttpClient.newHttpClient();
+
+  private IdentityObjects(BenchCluster cluster, String address, String image, int count) {
+    this.cluster = cluster;
+    this.server = "http://" + address;
+    this.image = image;
+    this.count = count;
+  }
+
+  static List<Row> run(Path work, int count) throws Exception {
+    try (var cluster = BenchCluster.start(work)) {
+      var proxy = cluster.kube().startKubectl("proxy", "--port=0");
+      try (var said = proxy.inputReader()) {
+        var address = ADDRESS.matcher(String.valueOf(said.readLine()));
+        if (!address.find()) {
+          throw new IOException("kubectl proxy does not say where it listens");
+        }
+        var image = cluster.imageByDigest();
+        cluster.apply(KIND);
+        cluster
+            .kube()
+            .kubectl("wait", "--for=condition=Established", "crd/bares.bench.platter.dev");
+        return new IdentityObjects(cluster, address.group(), image, count).rows();
+      } finally {
+        proxy.destroy();
+      }
+    }
+  }
+
+  private List<Row> rows() throws Exception {
+    var ours = new ArrayList<Double>();
+    var bare = new ArrayList<Double>();
+    for (var round = 0; round <= ROUNDS; round++) {
+      var ready = ready("id-" + round + "-");
+      clear(IDENTITIES);
+      var alone = bare("bare-" + round + "-");
+      clear(BARE);
+      if (round > 0) {
+        ours.add(ready);
+        bare.add(alone);
+      }
+    }
+    var memory = new ArrayList<Double>();
+    for (var node : cluster.kube().nodes()) {
+      memory.addAll(cluster.memory("dev.platter.cli.Main controller", node));
+    }
+    var most = memory.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
+    return List.of(
+        Row.of(
+            "object to ready, 1,000",
+            Contest.median(ours),
+            Contest.median(bare),
+            "created and changed once",
+            "ms"),
+        Row.of("memory of the controller", most / MIB, 200, "what it may take", "MiB"));
+  }
+
+  private String object(String kind, String name) {
+    return """
+    {"apiVersion": "%s", "kind": "%s", "metadata": {"name": "%s"}, "spec": {"image": "%s"}}
+    """
+        .formatted(
+            kind.equals("Bare") ? "bench.platter.dev/v1" : "virtlet.k8s/v1", kind, name, image);
+  }
+
+  private double ready(String prefix) throws Exception {
+    try (var watching = Executors.newSingleThreadExecutor()) {
+      var watch = http.send(get(IDENTITIES + "?watch=1"), BodyHandlers.ofInputStream());
+      try (var lines =
+          new BufferedReader(new InputStreamReader(watch.body(), StandardCharsets.UTF_8))) {
+        var seen = watching.submit(() -> seen(lines, prefix));
+        var begun = System.nanoTime();
+        each(prefix, name -> send("POST", IDENTITIES, "json", object("VirtletVMIdentity", name)));
+        return (seen.get(PATIENCE.toSeconds(), TimeUnit.SECONDS) - begun) / 1e6;
+      }
+    }
+  }
+
+  /** When the last of them was ready. */
+  private long seen(BufferedReader lines, String prefix) throws IOException {
+    Set<String> ready = new HashSet<>();
+    for (var line = lines.readLine(); line != null; line = lines.readLine()) {
+      var object = JSON.readTree(line).path("object");
+      var name = object.path("metadata").path("name").asText();
+      if (name.startsWith(prefix) && object.path("status").path("ready").asBoolean()) {
+        ready.add(name);
+      }
+      if (ready.size() == count) {
+        return System.nanoTime();
+      }
+    }
+    throw new IOException("the watch ended when " + ready.size() + " were ready");
+  }
+
+  private double bare(String prefix) throws Exception {
+    var begun = System.nanoTime();
+    each(
+        prefix,
+        name -> {
+          send("POST", BARE, "json", object("Bare", name));
+          var status =
+              """
+              {"status": {"ready": true, "size": 1, "creationTime": "2000-01-01T00:00:00Z", "conditions": [{"type": "Ready",
+               "status": "True", "reason": "Ready", "message": "Its disk is on a node.", "observedGeneration": 1,
+               "lastTransitionTime": "2000-01-01T00:00:00Z"}]}}
+              """;
+          send("PATCH", BARE + "/" + name + "/status", "merge-patch+json", status);
+        });
+    return (System.nanoTime() - begun) / 1e6;
+  }
+
+  private interface Client {
+    void handle(String name) throws Exception;
+  }
+
+  private void each(String prefix, Client client) throws Exception {
+    var results = new ArrayList<Future<?>>();
+    try (var clients = Executors.newFixedThreadPool(CLIENTS)) {
+      for (var i = 0; i < count; i++) {
+        var name = prefix + i;
+        results.add(
+            clients.submit(
+                () -> {
+                  client.handle(name);
+                  return null;
+                }));
+      }
+    }
+    for (var result : results) {
+      result.get();
+    }
+  }
+
+  private HttpRequest get(String path) {
+    return HttpRequest.newBuilder(URI.create(server + path)).build();
+  }
+
+  private void send(String verb, String path, String type, String body) throws Exception {
+    var request =
+        HttpRequest.newBuilder(URI.create(server + path))
+            .header("Content-Type", "application/" + type)
+            .method(verb, BodyPublishers.ofString(body))
+            .build();
+    var answer = http.send(request, BodyHandlers.ofString());
+    if (answer.statusCode() >= 300) {
+      throw new IOException(verb + " " + path + ": " + answer.body());
+    }
+  }
+
+  private void clear(String objects) throws Exception {
+    send("DELETE", objects, "json", "");
+    var until = System.nanoTime() + PATIENCE.toNanos();
+    while (!list(objects).isEmpty()) {
+      if (System.nanoTime() > until) {
+        throw new IOException("identities do not go");
+      }
+      Thread.sleep(200);
+    }
+  }
+
+  private JsonNode list(String objects) throws Exception {
+    var answer = http.send(get(objects + "?limit=1"), BodyHandlers.ofString());
+    return JSON.readTree(answer.body()).path("items");
+  }
+}
