@@ -221,6 +221,7 @@ public final class Relocation {
           Step.CheckDevice _,
           Step.MakeDiskImg _,
           Step.CheckDiskImg _,
+          Step.FillClaim _,
           Step.ServeWeb _,
           Step.CreateSnapshot _,
           Step.UseIdentity _ ->
