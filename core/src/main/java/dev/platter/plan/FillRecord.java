@@ -1,5 +1,7 @@
 package dev.platter.plan;
 
+import static java.util.Objects.requireNonNull;
+
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
@@ -23,6 +25,9 @@ public record FillRecord(
   private static final int MOST = 4096;
 
   public FillRecord {
+    requireNonNull(image);
+    requireNonNull(refill);
+    requireNonNull(disk);
     if (!digest.matches("sha256:[0-9a-f]{64}")) {
       throw new IllegalArgumentException("not a digest");
     }

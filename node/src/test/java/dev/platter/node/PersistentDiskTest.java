@@ -11,6 +11,7 @@ import dev.platter.lab.LoopDevice;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.VmKey;
@@ -32,10 +33,20 @@ class PersistentDiskTest {
   @TempDir Path work;
   private Node node;
   private Path volume;
+  private boolean wanted = true;
 
   @BeforeEach
   void openNode() throws IOException {
-    node = LocalNode.open(Sweep.config(work, ""), new IdleMachine(), Progress.NONE);
+    var progress =
+        new Progress() {
+          @Override
+          public void bytes(String what, long done, long total) {
+            if (what.equals(FILL) && !wanted) {
+              throw Cancellation.cancelled();
+            }
+          }
+        };
+    node = LocalNode.open(Sweep.config(work, ""), new IdleMachine(), progress);
     volume = Files.createDirectory(work.resolve("volume"));
   }
 
@@ -233,12 +244,30 @@ class PersistentDiskTest {
   }
 
   @Test
+  void aCopyThatIsGivenUpBeginsAgain() throws IOException {
+    var image = image("a", 17);
+    wanted = false;
+    assertThat(refused(vm(image) + files())).hasMessage("cancelled");
+    assertThat(node.list()).isEmpty();
+    assertThat(volume.resolve("disk.img.json")).content().contains("\"complete\":false");
+    wanted = true;
+    run(vm(image) + files());
+    holds(img(), 17, "1M 2M");
+    assertThat(volume.resolve("disk.img.json")).content().contains("\"complete\":true");
+  }
+
+  @Test
   void aRecordThatSomebodyPutThereIsNotFollowed() throws IOException {
     var image = image("a", 17);
     var record = volume.resolve("disk.img.json");
     for (var bad :
         new String[] {
-          "ln -s /etc/hostname", "mkfifo", "mkdir", "echo '{}' >", "yes | head -c 9999 >"
+          "ln -s /etc/hostname",
+          "mkfifo",
+          "mkdir",
+          "echo '{}' >",
+          "echo '{\"digest\": \"sha256:%s\"}' >".formatted("0".repeat(64)),
+          "yes | head -c 9999 >"
         }) {
       Shell.run("sh", "-ec", bad + " " + record);
       assertThat(refused(vm(image) + files()).code()).as(bad).isEqualTo(Code.REFUSED);
