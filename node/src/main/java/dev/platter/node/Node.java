@@ -1,12 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.dialect.Objects;
-import dev.platter.model.ByteSize;
-import dev.platter.model.ContainerSource;
-import dev.platter.model.Disk;
 import dev.platter.model.ImageLogins;
-import dev.platter.model.ImageSource;
-import dev.platter.model.Inside;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
@@ -14,12 +9,8 @@ import dev.platter.model.Vm;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
-import dev.platter.plan.Answers;
-import dev.platter.plan.Claims;
-import dev.platter.plan.NodeFacts;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
-import dev.platter.plan.Planner;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -27,9 +18,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -44,6 +33,7 @@ public final class Node implements AutoCloseable {
   private final IdentityDisks identities;
   private final IdentityMoves moves;
   private final LocalDisks disks;
+  private final Planning planning;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -80,6 +70,7 @@ public final class Node implements AutoCloseable {
     this.executor = new Executor(layout, runner, progress);
     this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
     this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
+    this.planning = new Planning(layout, machine, images, pools, identities, progress);
   }
 
   private boolean exists(VmKey key) {
@@ -136,61 +127,11 @@ public final class Node implements AutoCloseable {
    * @param given what the VM refers to
    */
   public Planned plan(Vm vm, Objects given) throws IOException {
-    return plan(vm, given, VmRecord.find(layout, key(vm)).map(VmRecord::plan));
+    return planning.plan(vm, given);
   }
 
   private static VmKey key(Vm vm) {
     return new VmKey(vm.namespace(), vm.name());
-  }
-
-  /**
-   * Whole, unless there are containers that have not answered.
-   *
-   * @param known the plan that the VM has, be it whole or the beginning of one
-   */
-  private Planned plan(Vm described, Objects given, Optional<Plan> known) throws IOException {
-    DynamicVolumes.check(described);
-    var vm = Claims.resolve(described, given.volumes(), given.secrets());
-    var facts = facts(vm, known, given.secrets().logins());
-    var planned = Planner.plan(vm, facts);
-    if (planned.plan().whole() || known.isEmpty()) {
-      return planned;
-    }
-    var answers = DynamicVolumes.answers(known.get());
-    if (!answers.keySet().containsAll(DynamicVolumes.disks(planned.plan()))) {
-      return planned;
-    }
-    var answered = Answers.resolve(vm, answers);
-    return planned.then(
-        Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
-  }
-
-  private NodeFacts facts(Vm vm, Optional<Plan> known, ImageLogins logins) throws IOException {
-    var directories = new HashMap<>(pools.directories());
-    known.ifPresent(plan -> directories.putAll(plan.pools()));
-    return new NodeFacts(
-        layout,
-        machine.accelerator(),
-        known.map(Plan::libvirt).orElseGet(machine::libvirt),
-        known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
-        machine.emulator(),
-        digests(vm, known.map(Plan::images).orElse(Map.of()), logins),
-        directories,
-        machine.isolated(),
-        identities.places(vm));
-  }
-
-  private Map<String, String> digests(Vm vm, Map<String, String> known, ImageLogins logins) {
-    var out = new HashMap<String, String>();
-    for (var disk : vm.disks()) {
-      if (disk.source() instanceof ImageSource image && !out.containsKey(image.reference())) {
-        var digest = known.get(image.reference());
-        out.put(
-            image.reference(),
-            digest == null ? images.resolve(image.reference(), logins, progress) : digest);
-      }
-    }
-    return out;
   }
 
   /** Makes and starts the VM, or starts it again if it is there, stopped, and still the same. */
@@ -218,12 +159,13 @@ public final class Node implements AutoCloseable {
     executor.start(
         key(vm),
         given.secrets(),
-        record -> refuseOther(record, plan(vm, given, Optional.of(record.plan()))));
+        record -> refuseOther(record, planning.plan(vm, given, Optional.of(record.plan()))));
     return watched(key(vm));
   }
 
   private VmStatus create(Vm vm, Objects given, Planned planned) throws IOException {
-    executor.create(planned, given.secrets(), begun -> plan(vm, given, Optional.of(begun)));
+    executor.create(
+        planned, given.secrets(), begun -> planning.plan(vm, given, Optional.of(begun)));
     return watched(key(vm));
   }
 
@@ -289,42 +231,7 @@ public final class Node implements AutoCloseable {
 
   /** The disks of a VM that runs, to be changed. */
   public VmDisks disks(VmKey key) {
-    return new VmDisks(layout, executor, key);
-  }
-
-  /**
-   * Gives a running VM one more disk. An image must be here in full before: a disk that is read
-   * through the daemon is put below QEMU before its guest runs.
-   *
-   * @param disk as the dialect reads it for this VM
-   */
-  public void attach(VmKey key, Disk disk, Objects given) throws IOException {
-    if (disk.source() instanceof ContainerSource container) {
-      throw PlatterException.of(
-          Code.UNSUPPORTED,
-          "a volume that a container makes (%s) cannot be attached to a running VM"
-              .formatted(container.image()),
-          "Put the disk into the VM's description and make the VM with it.");
-    }
-    var vm = status(key).plan();
-    var planned =
-        plan(
-            new Vm(
-                vm.namespace(),
-                vm.name(),
-                vm.uuid(),
-                1,
-                ByteSize.mebibytes(1),
-                List.of(disk),
-                null,
-                List.of(),
-                Inside.NOTHING,
-                null),
-            given);
-    for (var image : planned.plan().images().entrySet()) {
-      images.complete(image.getKey(), image.getValue(), given.secrets().logins(), progress);
-    }
-    disks(key).attach(planned, given.secrets());
+    return new VmDisks(layout, executor, planning, images, progress, key);
   }
 
   public List<VmStatus> list() throws IOException {
