@@ -2,6 +2,7 @@ package dev.platter.bench;
 
 import dev.platter.node.Hypervisor;
 import dev.platter.node.LiveDisks;
+import dev.platter.node.LiveMigration;
 import dev.platter.node.Machine;
 import dev.platter.node.OpenFile;
 import dev.platter.node.ServedBase;
@@ -67,6 +68,11 @@ final class IdleMachine implements Machine, Hypervisor {
 
   @Override
   public LiveDisks disks(UUID uuid) {
+    throw new IllegalStateException("no guest runs here");
+  }
+
+  @Override
+  public LiveMigration migration() {
     throw new IllegalStateException("no guest runs here");
   }
 

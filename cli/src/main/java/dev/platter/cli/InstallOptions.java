@@ -2,7 +2,6 @@ package dev.platter.cli;
 
 import dev.platter.cluster.install.Install;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -75,7 +74,6 @@ final class InstallOptions {
   }
 
   private static String usualImage() {
-    var version = Main.class.getPackage().getImplementationVersion();
-    return "platter.dev/platter:" + Objects.requireNonNullElse(version, "latest");
+    return "platter.dev/platter:" + VersionCommand.tag();
   }
 }

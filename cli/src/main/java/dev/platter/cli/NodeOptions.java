@@ -91,10 +91,18 @@ final class NodeOptions {
   }
 
   NodeConfig config() {
+    return config(given(state, "PLATTER_STATE"), given(connect, "PLATTER_CONNECT"));
+  }
+
+  /** The same for another state directory, which has a libvirt of its own if none is given. */
+  NodeConfig config(Path otherState, @Nullable String otherConnect) {
+    return config(Optional.of(otherState.toString()), Optional.ofNullable(otherConnect));
+  }
+
+  private NodeConfig config(Optional<String> where, Optional<String> libvirt) {
     var environment = System.getenv();
-    var directory = given(state, "PLATTER_STATE").map(text -> Path.of(text).toAbsolutePath());
+    var directory = where.map(text -> Path.of(text).toAbsolutePath());
     var layout = NodeConfig.layout(directory, environment);
-    var libvirt = given(connect, "PLATTER_CONNECT");
     var host = given(registry, "PLATTER_REGISTRY");
     var file = given(config, "PLATTER_CONFIG").map(text -> Path.of(text).toAbsolutePath());
     return new NodeConfig(

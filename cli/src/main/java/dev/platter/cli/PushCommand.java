@@ -173,7 +173,8 @@ final class PushCommand implements Callable<Integer> {
             Registries.fromEnvironment(environment)
                 .push(image.reference(), mountFrom.toArray(String[]::new))
                 .remembering(UploadNotes.in(cache(environment).resolve("platter/uploads")));
-        yield new PushTarget.Registry(push, image.reference(), work(environment), progress);
+        yield new PushTarget.Registry(
+            push, image.reference(), WorkDirectory.of(workDirectory, environment), progress);
       }
     };
   }
@@ -188,14 +189,6 @@ final class PushCommand implements Callable<Integer> {
   private static Path cache(Map<String, String> environment) {
     var cache = environment.getOrDefault("XDG_CACHE_HOME", "");
     return cache.isEmpty() ? Path.of(System.getProperty("user.home"), ".cache") : Path.of(cache);
-  }
-
-  /** Not /tmp, which is memory on many machines. */
-  private Path work(Map<String, String> environment) {
-    var temporary = environment.getOrDefault("TMPDIR", "");
-    return workDirectory != null
-        ? workDirectory
-        : Path.of(temporary.isEmpty() ? "/var/tmp" : temporary);
   }
 
   private @Nullable BootTrace trace() throws IOException {

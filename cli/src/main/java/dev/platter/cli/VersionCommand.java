@@ -1,6 +1,7 @@
 package dev.platter.cli;
 
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
@@ -16,10 +17,18 @@ final class VersionCommand implements Runnable, IVersionProvider {
     spec.commandLine().getOut().println(getVersion()[0]);
   }
 
-  /** From the jar's manifest; class files outside a jar have no version. */
   @Override
   public String[] getVersion() {
-    String version = Main.class.getPackage().getImplementationVersion();
-    return new String[] {"platter " + Objects.requireNonNullElse(version, "(unpackaged)")};
+    return new String[] {"platter " + Objects.requireNonNullElse(number(), "(unpackaged)")};
+  }
+
+  /** Of the container images that belong to this version. */
+  static String tag() {
+    return Objects.requireNonNullElse(number(), "latest");
+  }
+
+  /** From the jar's manifest; class files outside a jar have no version. */
+  private static @Nullable String number() {
+    return Main.class.getPackage().getImplementationVersion();
   }
 }

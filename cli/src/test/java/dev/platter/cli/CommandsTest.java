@@ -58,9 +58,11 @@ class CommandsTest {
 
   @AfterAll
   static void stopLibvirt() throws Exception {
-    new dev.platter.node.libvirt.PrivateLibvirt(
-            work.resolve("s/libvirt"), work.resolve("s/run/libvirt"))
-        .stop();
+    for (var state : List.of("s", "t")) {
+      new dev.platter.node.libvirt.PrivateLibvirt(
+              work.resolve(state + "/libvirt"), work.resolve(state + "/run/libvirt"))
+          .stop();
+    }
     // The daemon of images would stay for as long as a user might want another.
     Shell.shell().execute("pkill", "-f", work.resolve("s").toString());
   }
@@ -110,6 +112,31 @@ class CommandsTest {
     assertThat(platter("disk", "detach", "disks", "root").status()).isEqualTo(5);
     assertThat(platter("disk").status()).isEqualTo(2);
     assertThat(platter("rm", "-f", "disks").status()).isZero();
+  }
+
+  @Test
+  void aRunningVmMovesToAnotherStateDirectoryOrItIsSaidWhyNot() throws IOException {
+    var disk = "{name: %s, source: {blank: {}}, size: 1Mi, keep: true}";
+    platter("run", manifest("mover", disk.formatted("root")));
+    var more = Files.writeString(work.resolve("later.yaml"), "- " + disk.formatted("later") + "\n");
+    assertThat(platter("disk", "attach", "mover", "-f", more.toString()).status()).isZero();
+    // What libvirt has found out of QEMU, which takes it seconds.
+    var there = Files.createDirectories(work.resolve("t/libvirt"));
+    Shell.run("cp", "-a", work.resolve("s/libvirt/cache"), there);
+    var moved = platter("migrate", "mover", "--to", work.resolve("t").toString());
+    assertThat(moved.status()).as(moved.err()).isZero();
+    assertThat(moved.out()).contains("mover runs in", "the guest stood still for at most ");
+    assertThat(platter("ps", "--all", "-o", "json").json()).isEmpty();
+    var other = Platter.run("ps", "-o", "json", "--state", work.resolve("t"));
+    assertThat(other.json().findValuesAsText("phase")).containsExactly("running");
+    var back =
+        Platter.run("migrate", "mover", "--state", work.resolve("t"), "--to", work.resolve("s"));
+    assertThat(back.status()).as(back.err()).isZero();
+    assertThat(platter("disk", "snapshot", "mover", "root", "before").status()).isZero();
+    var refused = platter("migrate", "mover", "--to", work.resolve("t").toString());
+    assertThat(refused.status()).isEqualTo(8);
+    assertThat(refused.err()).contains("disk root: it has the snapshot before");
+    assertThat(platter("rm", "-f", "mover").status()).isZero();
   }
 
   @Test

@@ -3,10 +3,12 @@ package dev.platter.dialect;
 import dev.platter.model.Access;
 import dev.platter.model.Bus;
 import dev.platter.model.ByteSize;
+import dev.platter.model.ClaimSource;
 import dev.platter.model.Copy;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
 import dev.platter.model.Driver;
+import dev.platter.model.Fill;
 import dev.platter.model.HttpSource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.Rules;
@@ -32,6 +34,8 @@ final class DiskReader {
   private static final Set<String> TYPES =
       Set.of("ContainerRegistryDisk:v1alpha", "PersistentVolumeClaim");
 
+  private static final String PERSISTENT = "persistent";
+
   private DiskReader() {}
 
   private static Map<String, Access> access() {
@@ -47,7 +51,9 @@ final class DiskReader {
    */
   static @Nullable Disk read(Fields fields, Targets free, String namespace) {
     var before = fields.problemCount();
-    var source = source(fields, namespace);
+    var written = source(fields, namespace);
+    var fill = fill(fields, written, namespace);
+    var source = fill == null ? written : new ClaimSource(fill.claimName());
     var target = target(fields, free);
     var access = fields.word("access-mode", ACCESS);
     var copy = copy(fields, source);
@@ -59,8 +65,8 @@ final class DiskReader {
     if (source == null || target == null || copy == null || fields.problemCount() > before) {
       return null;
     }
-    var written = copy.mode() == CopyMode.NONE && !(source instanceof HttpSource);
-    var fallback = written ? Access.WRITE_EXCLUSIVE : Access.READ_SHARED;
+    var inPlace = copy.mode() == CopyMode.NONE && !(source instanceof HttpSource);
+    var fallback = inPlace ? Access.WRITE_EXCLUSIVE : Access.READ_SHARED;
     var disk =
         new Disk(
             name == null ? target.device() : name,
@@ -71,7 +77,8 @@ final class DiskReader {
             size,
             driver,
             keep,
-            false);
+            false,
+            fill);
     Rules.ofDisk(disk).forEach(violation -> fields.problem(violation.field(), violation.message()));
     return fields.problemCount() > before ? null : disk;
   }
@@ -97,6 +104,25 @@ final class DiskReader {
       return null;
     }
     return image ? new ImageSource(name) : SourceReader.named(source, "name", name);
+  }
+
+  /** What {@code persistent: CLAIM} beside an image means: the claim is the disk. */
+  private static @Nullable Fill fill(Fields fields, @Nullable Source source, String namespace) {
+    if (!fields.has(PERSISTENT)) {
+      return null;
+    }
+    var name = fields.requiredText(PERSISTENT, "my-claim");
+    var claim = name == null ? null : SourceReader.named(fields, PERSISTENT, name);
+    if (claim == null || source == null) {
+      return null;
+    }
+    if (!(source instanceof ImageSource image)) {
+      fields.problem(
+          PERSISTENT,
+          "only an image is written to a claim; this disk's source is " + source.kind());
+      return null;
+    }
+    return new Fill(image.reference(), namespace + "/" + claim.claim(), "");
   }
 
   private static @Nullable Target target(Fields fields, Targets free) {

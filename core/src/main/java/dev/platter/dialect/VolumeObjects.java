@@ -22,6 +22,8 @@ final class VolumeObjects {
       Arrays.stream(Claim.Mode.values())
           .collect(Collectors.toMap(Claim.Mode::word, Function.identity()));
 
+  private static final String REFILL = "[\\x21-\\x7e]{1,128}";
+
   private VolumeObjects() {}
 
   static Objects claim(Fields fields) {
@@ -40,6 +42,12 @@ final class VolumeObjects {
     var resources = spec.fields("resources");
     var requests = resources == null ? null : resources.fields("requests");
     var size = requests == null ? null : requests.size("storage");
+    var annotations = metadata.fields("annotations");
+    var refill = annotations == null ? null : annotations.text(Claim.REFILL);
+    var fillRecord = annotations == null ? null : annotations.text(Claim.FILL_RECORD);
+    if (annotations != null && refill != null && !refill.matches(REFILL)) {
+      annotations.problem(Claim.REFILL, "expected 1 to 128 visible ASCII characters");
+    }
     if (fields.problemCount() > before) {
       return Objects.NONE;
     }
@@ -56,7 +64,9 @@ final class VolumeObjects {
                 block != null && block,
                 modes,
                 size,
-                storageClass == null ? "" : storageClass)));
+                storageClass == null ? "" : storageClass,
+                refill == null ? "" : refill,
+                fillRecord == null ? "" : fillRecord)));
   }
 
   static Objects volume(Fields fields) {

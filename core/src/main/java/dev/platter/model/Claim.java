@@ -9,6 +9,9 @@ import org.jspecify.annotations.Nullable;
  * @param volume the volume that it is bound to; null if it does not say
  * @param block whether it asks for a block device and not for a file system
  * @param storageClass empty if it asks for none
+ * @param refill see {@link Fill}
+ * @param fillRecord what a cluster's nodes have noted of an image that was written to it; empty if
+ *     nothing
  */
 public record Claim(
     String namespace,
@@ -17,7 +20,15 @@ public record Claim(
     boolean block,
     Set<Mode> modes,
     ByteSize size,
-    String storageClass) {
+    String storageClass,
+    String refill,
+    String fillRecord) {
+  /** The annotation that has {@code refill}. */
+  public static final String REFILL = "platter.dev/refill";
+
+  /** The annotation that has {@code fillRecord}. */
+  public static final String FILL_RECORD = "platter.dev/fill-record";
+
   /** What Kubernetes calls access modes. */
   public enum Mode {
     READ_WRITE_ONCE("ReadWriteOnce"),

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param keep whether the local file outlives a stop of the VM
  * @param orLarger whether a source that is larger than {@code size} makes the local file larger,
  *     instead of being refused
+ * @param fill what the claim that is its source has to hold; null if that is the claim's affair
  */
 public record Disk(
     String name,
@@ -25,7 +26,22 @@ public record Disk(
     @Nullable ByteSize size,
     Driver driver,
     boolean keep,
-    boolean orLarger) {
+    boolean orLarger,
+    @Nullable Fill fill) {
+
+  /** Of a source that holds what it holds. */
+  public Disk(
+      String name,
+      Source source,
+      Access access,
+      Copy copy,
+      Target target,
+      @Nullable ByteSize size,
+      Driver driver,
+      boolean keep,
+      boolean orLarger) {
+    this(name, source, access, copy, target, size, driver, keep, orLarger, null);
+  }
 
   /** Whether the source itself is written to. */
   public boolean writesSource() {
@@ -34,7 +50,24 @@ public record Disk(
 
   /** The same disk after its claim led to a source, which has no driver to choose. */
   public Disk withSource(Source found) {
-    return new Disk(name, found, access, copy, target, size, Driver.AUTO, keep, orLarger);
+    return new Disk(name, found, access, copy, target, size, Driver.AUTO, keep, orLarger, fill);
+  }
+
+  /** The same disk on a claim that has been looked at. */
+  public Disk withRefill(String word) {
+    return fill == null
+        ? this
+        : new Disk(
+            name,
+            source,
+            access,
+            copy,
+            target,
+            size,
+            driver,
+            keep,
+            orLarger,
+            fill.withRefill(word));
   }
 
   /** The same disk made anew, in the pool of pods. */

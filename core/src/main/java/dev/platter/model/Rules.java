@@ -67,6 +67,13 @@ public final class Rules {
               "copy.usage-type",
               "a disk used in place needs no pool; remove usage-type or give a copy mode"));
     }
+    if (disk.fill() != null && (!inPlace || disk.access() != Access.WRITE_EXCLUSIVE)) {
+      found.add(
+          new Violation(
+              "persistent",
+              "a persistent disk is the claim itself, written by this VM alone; remove copy and use"
+                  + " write-exclusive"));
+    }
     if (disk.driver() != Driver.AUTO && !(disk.source() instanceof ClaimSource)) {
       found.add(
           new Violation(

@@ -71,14 +71,40 @@ public final class Claims {
     }
     var volume = volume(disk, claim);
     checkAccess(disk, claim, volume);
-    if (volume.storage() instanceof Volume.Fresh fresh) {
+    if (disk.fill() == null) {
+      refuseHalf(disk, claim);
+    }
+    if (volume.storage() instanceof Volume.Fresh fresh && disk.fill() == null) {
       return made(disk, claim, fresh);
     }
-    var found = disk.withSource(source(disk, claim, volume));
+    checkFillable(disk, volume);
+    var found = disk.withSource(source(disk, claim, volume)).withRefill(claim.refill());
     for (var violation : Rules.ofDisk(found)) {
       throw failed(Code.INVALID, disk, violation.message(), "Change its " + violation.field());
     }
     return found;
+  }
+
+  private static void refuseHalf(Disk disk, Claim claim) {
+    var half = FillRecord.parse(claim.fillRecord()).filter(record -> !record.complete());
+    if (half.isPresent()) {
+      throw half.get().half("disk " + disk.name() + ": the claim " + claim.key());
+    }
+  }
+
+  /** An image is written by us, and so to what this machine has as a device or a directory. */
+  private static void checkFillable(Disk disk, Volume volume) {
+    var here =
+        volume.storage() instanceof Volume.Local || volume.storage() instanceof Volume.Listed;
+    if (disk.fill() != null && !here) {
+      throw failed(
+          Code.UNSUPPORTED,
+          disk,
+          "an image is not written to the volume "
+              + volume.name()
+              + ", which is no directory or device of this machine",
+          "On a cluster write driver: {name: kubelet}, so that it is one; or use another claim.");
+    }
   }
 
   /** Each VM has its own, whoever else uses the claim. */

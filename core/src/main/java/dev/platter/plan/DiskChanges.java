@@ -166,6 +166,12 @@ public final class DiskChanges {
               : "a running VM has no free place for a disk on the " + disk.bus().word() + " bus",
           "Attach to scsi, and make the VM with at least one disk there.");
     }
+    if (!alone.plan().fills().isEmpty()) {
+      throw PlatterException.of(
+          Code.UNSUPPORTED,
+          "a persistent disk cannot be attached to a running VM",
+          "Put the disk into the VM's description and start it with it.");
+    }
     if (alone.plan().steps().stream().anyMatch(Step.CheckDiskImg.class::isInstance)) {
       throw PlatterException.of(
           Code.UNSUPPORTED,

@@ -3,6 +3,8 @@ package dev.platter.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 import java.util.UUID;
 
 /**
@@ -56,6 +58,29 @@ public record Plan(
         rest.pools,
         rest.disks,
         all);
+  }
+
+  /**
+   * The images that it writes to claims, to their digests; the VM needs them no longer than that.
+   */
+  public Map<String, String> fills() {
+    var out = new TreeMap<String, String>();
+    for (var step : steps) {
+      if (step instanceof Step.FillClaim fill) {
+        out.put(fill.image(), fill.digest());
+      }
+    }
+    return out;
+  }
+
+  /** How a disk on a claim got its image; empty if it did not. */
+  public Optional<Step.FillClaim> fill(PlannedDisk disk) {
+    var link = disk.chain().isEmpty() ? "" : disk.chain().getLast().toString();
+    return steps.stream()
+        .filter(Step.FillClaim.class::isInstance)
+        .map(Step.FillClaim.class::cast)
+        .filter(fill -> fill.disk().opens().equals(link))
+        .findFirst();
   }
 
   public VmKey key() {

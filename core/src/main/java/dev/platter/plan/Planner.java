@@ -140,11 +140,15 @@ public final class Planner {
   }
 
   private List<Link> image(Disk disk, ImageSource image) {
-    var digest = facts.digests().get(image.reference());
+    return local(disk, base(image.reference(), digest(image.reference())), null);
+  }
+
+  private String digest(String reference) {
+    var digest = facts.digests().get(reference);
     if (digest == null) {
-      throw new IllegalArgumentException("the facts do not say what " + image.reference() + " is");
+      throw new IllegalArgumentException("the facts do not say what " + reference + " is");
     }
-    return local(disk, base(image.reference(), digest), null);
+    return digest;
   }
 
   private Link base(String reference, String digest) {
@@ -187,18 +191,21 @@ public final class Planner {
   private List<Link> device(Disk disk, DeviceSource device) {
     var source = new SourceName("device:" + device.path(), List.of());
     var link = Link.ofDevice(device.path());
-    steps.add(new Step.CheckDevice(device.path(), device.listed()));
+    var check = Step.CheckClaim.of(device);
+    steps.add(check);
     if (disk.copy().mode() == CopyMode.CLONE) {
       return local(disk, link, source);
     }
     steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
+    fill(disk, check);
     return local(disk, link, null);
   }
 
   /** Made before it is leased, since a lease is on a file and not on a name; changed only after. */
   private List<Link> diskImg(Disk disk, DiskImgSource img) {
     var root = Path.of(img.root());
-    var size = disk.writesSource() ? img.size().bytes() : null;
+    var check = Step.CheckClaim.of(disk, img);
+    var size = check.size();
     if (size != null) {
       var unfinished = StateLayout.unfinishedDiskImg(root, vm.uuid(), disk.name());
       steps.add(new Step.MakeDiskImg(img.root(), unfinished.toString(), size));
@@ -206,14 +213,24 @@ public final class Planner {
     var file = StateLayout.diskImg(root).toString();
     var source = new SourceName("file:" + file, List.of());
     var link = Link.ofFile(file, DiskFormat.RAW);
-    var check = new Step.CheckDiskImg(img.root(), size);
     if (disk.copy().mode() == CopyMode.CLONE) {
       steps.add(check);
       return local(disk, link, source);
     }
     steps.add(new Step.TakeLease(source, disk.access(), life(disk)));
     steps.add(check);
+    fill(disk, check);
     return local(disk, link, null);
+  }
+
+  /** The image is needed for as long as it is copied, so it is none of the VM's images. */
+  private void fill(Disk disk, Step.CheckClaim check) {
+    var fill = disk.fill();
+    if (fill != null) {
+      steps.add(
+          new Step.FillClaim(
+              fill.claim(), fill.image(), digest(fill.image()), fill.refill(), check));
+    }
   }
 
   /** Used as it is, under an overlay, or copied. */

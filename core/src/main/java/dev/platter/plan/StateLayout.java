@@ -22,7 +22,10 @@ import java.util.regex.Pattern;
  * state/vms/NAMESPACE_NAME/          plan, journal, domain XML, seed and console log of a VM
  * state/vms/NAMESPACE_NAME/web-*.json  which version of a file on a web server it reads
  * state/vms/NAMESPACE_NAME/volumes/DISK/  what belongs to a volume that a container makes
+ * state/vms/NAMESPACE_NAME/departure.json  where a VM is moving to
+ * state/arrivals/NAMESPACE_NAME.json whether a VM that came from another node is this node's
  * state/leases/HASH.json             who uses a source
+ * state/claims/HASH.json             which image was written to a claim's block device
  * state/identities/STAGE/NAMESPACE_NAME.json  an identity, by how far it is
  * state/owners/NAMESPACE_NAME.json   to what in a cluster a VM belongs
  * state/libvirt/                     the private libvirt
@@ -137,6 +140,21 @@ public record StateLayout(Path state, Path run) {
     return root.resolve("disk.img");
   }
 
+  /** Which image was written to it. */
+  public static Path diskImgRecord(Path root) {
+    return root.resolve("disk.img.json");
+  }
+
+  /** Which images were written to block devices. */
+  public Path claims() {
+    return state.resolve("claims");
+  }
+
+  /** One file for each device, named by a hash of its path. */
+  public Path claim(String hash) {
+    return claims().resolve(hash + ".json");
+  }
+
   /** Its name while it is being made. */
   public static Path unfinishedDiskImg(Path root, UUID vm, String disk) {
     return root.resolve(".disk.img." + vm + "-" + disk);
@@ -202,6 +220,27 @@ public record StateLayout(Path state, Path run) {
   /** The change of a running VM's disks that is under way. */
   public Path change(Path vm) {
     return vm.resolve("change.json");
+  }
+
+  /** Where the VM is moving to, and how far it is. */
+  public Path departure(Path vm) {
+    return vm.resolve("departure.json");
+  }
+
+  /** By which move the VM came. */
+  public Path arriving(Path vm) {
+    return vm.resolve("arriving");
+  }
+
+  /**
+   * Not in the directory of the VM, which may be removed before the node it came from has asked.
+   */
+  public Path arrivals() {
+    return state.resolve("arrivals");
+  }
+
+  public Path arrival(VmKey key) {
+    return arrivals().resolve(key.word() + ".json");
   }
 
   public Path seed(Path vm) {
@@ -297,6 +336,16 @@ public record StateLayout(Path state, Path run) {
 
   public Path consoleSocket(UUID vm) {
     return runVm(vm).resolve("console.sock");
+  }
+
+  /** Where the memory of a VM that moves leaves it, and where it arrives. */
+  public Path memorySocket(UUID vm) {
+    return runVm(vm).resolve("memory.sock");
+  }
+
+  /** The same for its disks. */
+  public Path disksSocket(UUID vm) {
+    return runVm(vm).resolve("disks.sock");
   }
 
   /** Where the QEMU of a pod's VM waits for the pod's network. */

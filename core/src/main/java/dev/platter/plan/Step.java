@@ -5,11 +5,16 @@ import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import dev.platter.model.Access;
 import dev.platter.model.ContainerSource;
+import dev.platter.model.DeviceSource;
+import dev.platter.model.Disk;
 import dev.platter.model.DiskFormat;
+import dev.platter.model.DiskImgSource;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.SecretRef;
 import dev.platter.plan.PlannedDisk.Link;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +33,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.CheckDevice.class),
   @JsonSubTypes.Type(Step.MakeDiskImg.class),
   @JsonSubTypes.Type(Step.CheckDiskImg.class),
+  @JsonSubTypes.Type(Step.FillClaim.class),
   @JsonSubTypes.Type(Step.DefineSecret.class),
   @JsonSubTypes.Type(Step.ServeWeb.class),
   @JsonSubTypes.Type(Step.CreateOverlay.class),
@@ -138,12 +144,40 @@ public sealed interface Step {
     }
   }
 
+  /** The check of a disk that a claim may lead to. */
+  sealed interface CheckClaim extends Step permits CheckDevice, CheckDiskImg {
+    /** The path by which QEMU opens the disk. */
+    String opens();
+
+    /** That of a disk which is one; empty for others. */
+    static Optional<CheckClaim> of(Disk disk) {
+      return disk.source() instanceof DeviceSource device
+          ? Optional.of(of(device))
+          : disk.source() instanceof DiskImgSource img
+              ? Optional.of(of(disk, img))
+              : Optional.empty();
+    }
+
+    static CheckDevice of(DeviceSource device) {
+      return new CheckDevice(device.path(), device.listed());
+    }
+
+    static CheckDiskImg of(Disk disk, DiskImgSource img) {
+      return new CheckDiskImg(img.root(), disk.writesSource() ? img.size().bytes() : null);
+    }
+  }
+
   /**
    * Refuses what is not a block device, or is one that this machine uses. Changes nothing.
    *
    * @param listed whether it is also refused unless the machine's owner gives it to VMs
    */
-  record CheckDevice(String path, boolean listed) implements Step {
+  record CheckDevice(String path, boolean listed) implements CheckClaim {
+    @Override
+    public String opens() {
+      return path;
+    }
+
     @Override
     public Life life() {
       return Life.RUN;
@@ -184,7 +218,12 @@ public sealed interface Step {
    * @param size of the claim, for which a file that is too small is grown; null where it is not
    *     written to
    */
-  record CheckDiskImg(String root, @Nullable Long size) implements Step {
+  record CheckDiskImg(String root, @Nullable Long size) implements CheckClaim {
+    @Override
+    public String opens() {
+      return StateLayout.diskImg(Path.of(root)).toString();
+    }
+
     @Override
     public Life life() {
       return Life.RUN;
@@ -195,6 +234,33 @@ public sealed interface Step {
       return "check disk.img in "
           + root
           + (size == null ? "" : ", grown for a claim of " + size + " bytes");
+    }
+  }
+
+  /**
+   * Writes an image to a claim that does not hold it yet. What is in a claim belongs to the claim,
+   * so there is nothing to undo: a {@link FillRecord} says how far it came.
+   *
+   * @param claim {@code NAMESPACE/NAME}
+   * @param refill see {@link dev.platter.model.Fill}
+   * @param disk how the disk is checked that the claim leads to
+   */
+  record FillClaim(String claim, String image, String digest, String refill, CheckClaim disk)
+      implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "write image "
+          + image
+          + " at "
+          + digest
+          + " to the claim "
+          + claim
+          + ", if it does not hold it yet";
     }
   }
 

@@ -30,6 +30,7 @@ public final class StepOwner {
           Step.CheckDevice _,
           Step.MakeDiskImg _,
           Step.CheckDiskImg _,
+          Step.FillClaim _,
           Step.DefineSecret _,
           Step.ServeWeb _,
           Step.WriteSeed _,
@@ -77,6 +78,7 @@ public final class StepOwner {
       case Step.MakeDiskImg img -> isDiskImg(img.root(), source);
       case Step.CheckDiskImg img ->
           isDiskImg(img.root(), source) || isCloned(disk, all, from -> isDiskImg(img.root(), from));
+      case Step.FillClaim fill -> needs(disk, fill.disk(), all);
       case Step.DefineSecret secret -> {
         var login = network == null ? null : network.login();
         yield login != null && login.secret().equals(secret.uuid());

@@ -55,7 +55,8 @@ final class Xml {
     return out.repeat(' ', 2 * depth);
   }
 
-  private static String escape(String text) {
+  /** As it stands in what is written here. */
+  static String escape(String text) {
     var escaped = new StringBuilder(text.length());
     for (var i = 0; i < text.length(); i++) {
       var c = text.charAt(i);

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.platter.model.Access;
 import dev.platter.model.Bus;
+import dev.platter.model.ClaimSource;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
 import dev.platter.model.Endpoint;
 import dev.platter.model.FileSource;
+import dev.platter.model.Fill;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.PlatterException;
 import java.util.stream.Collectors;
@@ -127,6 +129,18 @@ class ManifestsTest {
         .isEqualTo(access);
   }
 
+  @Test
+  void aPersistentDiskIsItsClaimAndKnowsItsImage() {
+    var disk =
+        disk(
+            "- {type: 'ContainerRegistryDisk:v1alpha', source: {name: a}, persistent: b,"
+                + " driver: {name: kubelet}}");
+    assertThat(disk.source()).isEqualTo(new ClaimSource("b"));
+    assertThat(disk.fill()).isEqualTo(new Fill("a", "default/b", ""));
+    assertThat(disk.writesSource()).isTrue();
+    assertThat(disk.access()).isEqualTo(Access.WRITE_EXCLUSIVE);
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"3260", "'3260'"})
   void portsAreTextOrNumbersAndTheLunMayStandBesideIscsi(String port) {
@@ -166,6 +180,13 @@ class ManifestsTest {
         "{source: {file: /a}, copy: {mode: sometimes}}",
         "{type: Floppy, source: {name: a}}",
         "{source: {pvc: {claimname: UPPER}}}",
+        "{source: {pvc: a}, persistent: b}",
+        "{source: {image: a}, persistent: UPPER}",
+        "{source: {image: a}, persistent: ''}",
+        "{source: {image: a}, persistent: b, access-mode: read-shared}",
+        "{source: {image: a}, persistent: b, copy: {mode: clone}}",
+        "{source: {image: a}, persistent: b, size: 1Gi}",
+        "{source: {image: a}, persistent: b, keep: true}",
         "{source: {file: /a}, source: {file: /b}}"
       })
   void combinationsThatCannotWorkAreRefusedWithOneProblem(String disk) {

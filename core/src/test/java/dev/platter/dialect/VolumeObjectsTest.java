@@ -95,7 +95,9 @@ class VolumeObjectsTest {
                 true,
                 Set.of(Claim.Mode.READ_WRITE_ONCE),
                 ByteSize.parse("20Gi"),
-                "csi-rbd-sc"));
+                "csi-rbd-sc",
+                "",
+                ""));
     assertThat(volumes.volumes().get("pvc-3f6e2a9a"))
         .isEqualTo(
             new Volume(

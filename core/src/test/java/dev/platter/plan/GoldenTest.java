@@ -143,6 +143,9 @@ class GoldenTest {
       if (disk.source() instanceof ImageSource image) {
         digests.put(image.reference(), digest);
       }
+      if (disk.fill() != null) {
+        digests.put(disk.fill().image(), digest);
+      }
       if (disk.source() instanceof IdentitySource source) {
         var place =
             IdentityPlan.place(

@@ -308,7 +308,7 @@ final class PlatterCluster implements AutoCloseable {
                     .out());
       }
       try {
-        Thread.sleep(200);
+        Thread.sleep(500); // kubectl takes as much of the processors as a guest that boots
       } catch (InterruptedException e) {
         throw new AssertionError(e);
       }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.HostPathCsi;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
@@ -49,8 +50,8 @@ class VolumeTest {
   @Test
   void aVmWritesToClaimsOfBothKindsThatADriverMakesOnDemand() {
     CLUSTER.apply(
-        claim("files", "Filesystem", HostPathCsi.AT_ONCE)
-            + claim("device", "Block", HostPathCsi.LATE)
+        claim("files", "Filesystem", HostPathCsi.AT_ONCE, "64Mi")
+            + claim("device", "Block", HostPathCsi.LATE, "64Mi")
             + """
             apiVersion: platter.dev/v1alpha1
             kind: VirtualMachine
@@ -100,7 +101,81 @@ class VolumeTest {
     assertThat(CLUSTER.awaitLog("reader", "^on-device")).isEqualTo("on-files\non-device\n");
   }
 
-  private static String claim(String name, String mode, String storageClass) {
+  /** Boots from a block device; the same image is in a file system beside it. */
+  private static String persistent(String... commands) {
+    return """
+    apiVersion: platter.dev/v1alpha1
+    kind: VirtualMachine
+    metadata: {name: lasting}
+    spec:
+      restartPolicy: Never
+      domain:
+        memory: {guest: 96Mi}
+        devices:
+          disks:
+          - type: ContainerRegistryDisk:v1alpha
+            name: root
+            source: {name: "%1$s"}
+            persistent: device
+            target: {device: sda}
+          - {name: files, source: {image: "%1$s"}, persistent: files, target: {device: sdb}}
+      cloudInit:
+        userData: |
+          #!/bin/sh
+          #marker: %2$s
+    """
+        .formatted(CLUSTER.marker(), String.join("\n      #marker: ", commands));
+  }
+
+  @Test
+  void anImageIsOnItsClaimsFromTheFirstStartOnAndOtherBytesAreLeftAlone() {
+    CLUSTER.apply(
+        claim("device", "Block", HostPathCsi.AT_ONCE, "128Mi")
+            + claim("files", "Filesystem", HostPathCsi.LATE, "160Mi"));
+    var read = List.of(READ, READ.replace("root", "files"));
+    CLUSTER.apply(
+        persistent(read.getFirst() + " | grep persisted", WRITE, WRITE.replace("root", "files")));
+    assertThat(CLUSTER.awaitLog("lasting", "^@@READY"))
+        .containsPattern("@@DISK sda serial=root size=134217728")
+        .containsPattern("@@DISK sdb serial=files size=159383552")
+        .doesNotContain("@@OUT persisted");
+    CLUSTER.await(
+        "the disks are not told",
+        () -> CLUSTER.kubectl("get", "vm", "lasting", "-o", "jsonpath={.status.disks[*].digest}"),
+        text -> text.matches("(sha256:\\p{XDigit}{64}) \\1"));
+    CLUSTER.kubectl("delete", "vm", "lasting", "--timeout=60s");
+
+    var record = record();
+    assertThat(record).contains("\"image\":\"" + CLUSTER.marker() + "\"", "\"complete\":true");
+    annotate(
+        record
+            .replace(CLUSTER.marker(), "a.example/other:1")
+            .replaceAll("sha256:.", "sha256:" + "0"));
+    CLUSTER.apply(persistent(READ));
+    CLUSTER.await(
+        "the VM starts with another image's disk",
+        () -> CLUSTER.kubectl("get", "vm", "lasting", "-o", "jsonpath={.status.conditions}"),
+        text -> text.contains("\"Refused\"") && text.contains("holds the image a.example/other:1"));
+    CLUSTER.kubectl("delete", "vm", "lasting", "--timeout=60s");
+    annotate(record);
+
+    CLUSTER.apply(persistent(read.toArray(String[]::new)));
+    assertThat(CLUSTER.awaitLog("lasting", "^@@READY"))
+        .containsPattern("(?s)@@OUT persisted.*@@OUT persisted");
+    assertThat(record()).isEqualTo(record);
+  }
+
+  private static String record() {
+    return CLUSTER.kubectl(
+        "get", "pvc", "device", "-o", "jsonpath={.metadata.annotations.platter\\.dev/fill-record}");
+  }
+
+  private static void annotate(String record) {
+    CLUSTER.kubectl(
+        "annotate", "--overwrite", "pvc", "device", "platter.dev/fill-record=" + record);
+  }
+
+  private static String claim(String name, String mode, String storageClass, String size) {
     return """
     apiVersion: v1
     kind: PersistentVolumeClaim
@@ -109,10 +184,10 @@ class VolumeTest {
       accessModes: [ReadWriteOnce]
       volumeMode: %s
       storageClassName: %s
-      resources: {requests: {storage: 64Mi}}
+      resources: {requests: {storage: %s}}
     ---
     """
-        .formatted(name, mode, storageClass);
+        .formatted(name, mode, storageClass, size);
   }
 
   private static String image() {

@@ -1,9 +1,6 @@
 package dev.platter.node;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.time.Duration;
@@ -11,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 
 /**
  * The block nodes of a QEMU. libvirt names them in pairs, a format node on a storage node. A base
@@ -23,7 +19,6 @@ import java.util.function.UnaryOperator;
  * behind its back.
  */
 final class BlockGraph {
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final String STORAGE = "-storage";
   private static final String FORMAT = "-format";
   private static final String SERVED = "platter-served-";
@@ -32,13 +27,10 @@ final class BlockGraph {
   /** Seconds for which requests wait for a daemon that is gone: longer than anybody would. */
   private static final long RECONNECT = Duration.ofDays(365).toSeconds();
 
-  private final UnaryOperator<String> monitor;
+  private final Qmp qmp;
 
-  /**
-   * @param monitor sends a QMP command and returns the answer
-   */
-  BlockGraph(UnaryOperator<String> monitor) {
-    this.monitor = monitor;
+  BlockGraph(Qmp qmp) {
+    this.qmp = qmp;
   }
 
   /** To be called before the guest runs: the file has holes where the disk has none. */
@@ -84,6 +76,19 @@ final class BlockGraph {
     return moved;
   }
 
+  /**
+   * The node of the disk whose topmost layer is in this file. The node below it is asked: QEMU has
+   * no plain name for an overlay whose base was exchanged.
+   */
+  String diskIn(String file) {
+    for (var node : nodes("file")) {
+      if (node.path("file").asText().equals(file) && name(node).endsWith(STORAGE)) {
+        return cut(name(node), "", STORAGE) + FORMAT;
+      }
+    }
+    throw PlatterException.of(Code.INTERNAL, "no disk of the VM is in " + file, "");
+  }
+
   /** Takes away the nodes whose disk is gone: libvirt knows nothing of them. */
   void dropUnused() {
     var names = new ArrayList<String>();
@@ -91,7 +96,7 @@ final class BlockGraph {
     for (var name : names) {
       for (var prefix : List.of(SERVED, FILE)) {
         if (name.startsWith(prefix) && !names.contains(cut(name, prefix, "") + FORMAT)) {
-          execute("blockdev-del", Map.of("node-name", name));
+          qmp.execute("blockdev-del", Map.of("node-name", name));
         }
       }
     }
@@ -115,7 +120,7 @@ final class BlockGraph {
   }
 
   private JsonNode nodes() {
-    return execute("query-named-block-nodes", Map.of("flat", true));
+    return qmp.execute("query-named-block-nodes", Map.of("flat", true));
   }
 
   private static String name(JsonNode node) {
@@ -131,34 +136,17 @@ final class BlockGraph {
     var node = new HashMap<String, Object>(options);
     node.put("node-name", prefix + pair);
     node.put("read-only", true);
-    execute("blockdev-add", node);
+    qmp.execute("blockdev-add", node);
     try {
-      execute("blockdev-reopen", Map.of("options", List.of(format(pair, prefix + pair))));
+      qmp.execute("blockdev-reopen", Map.of("options", List.of(format(pair, prefix + pair))));
     } catch (PlatterException e) {
-      execute("blockdev-del", Map.of("node-name", prefix + pair));
+      qmp.execute("blockdev-del", Map.of("node-name", prefix + pair));
       throw e;
     }
-    execute("blockdev-del", Map.of("node-name", old));
+    qmp.execute("blockdev-del", Map.of("node-name", old));
   }
 
   private static Map<String, Object> format(String pair, String file) {
     return Map.of("driver", "raw", "node-name", pair + FORMAT, "file", file, "read-only", true);
-  }
-
-  private JsonNode execute(String command, Map<String, ?> arguments) {
-    try {
-      ObjectNode request = JSON.createObjectNode().put("execute", command);
-      request.set("arguments", JSON.valueToTree(arguments));
-      var answer = JSON.readTree(monitor.apply(JSON.writeValueAsString(request)));
-      if (answer.has("error")) {
-        throw PlatterException.of(
-            Code.INTERNAL,
-            "QEMU refuses " + command + ": " + answer.path("error").path("desc").asText(),
-            "");
-      }
-      return answer.path("return");
-    } catch (JsonProcessingException e) {
-      throw PlatterException.of(Code.INTERNAL, "QEMU's monitor does not answer in JSON", "", e);
-    }
   }
 }

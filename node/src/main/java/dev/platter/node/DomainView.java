@@ -54,7 +54,7 @@ final class DomainView {
     return disks.keySet();
   }
 
-  private static Element parse(String xml) {
+  static Element parse(String xml) {
     try {
       var factory = DocumentBuilderFactory.newInstance();
       factory.setFeature(XMLConstants.FEATURE_SECURE_PROCESSING, true);

@@ -19,7 +19,8 @@ import java.util.stream.IntStream;
 
 /**
  * What commands do to VMs. How a plan is run, forwards and backwards, is in {@link PlanRunner}; how
- * the disks of a running VM are changed, in {@link LiveChanges}.
+ * the disks of a running VM are changed, in {@link LiveChanges}; how a running VM moves to another
+ * node, in {@link Departures} and {@link Arrivals}.
  *
  * <p>Whoever finds a VM whose goal was begun and not ended, and whose lock is free, knows that the
  * process died: a first start is undone until nothing is left, a later start is undone until the VM
@@ -35,12 +36,18 @@ final class Executor {
   private final StepRunner runner;
   private final PlanRunner plans;
   private final LiveChanges live;
+  private final Departures departures;
+  private final Arrivals arrivals;
+  private final MigrationRecords migrations;
 
-  Executor(StateLayout layout, StepRunner runner, Progress progress) {
+  Executor(StateLayout layout, StepRunner runner, Departures.Peers peers, Progress progress) {
     this.layout = layout;
     this.runner = runner;
     this.live = new LiveChanges(layout, runner, progress);
     this.plans = new PlanRunner(layout, runner, progress);
+    this.departures = new Departures(layout, runner, plans, peers, progress);
+    this.arrivals = new Arrivals(layout, runner, plans);
+    this.migrations = new MigrationRecords(layout);
   }
 
   /** Makes the VM and starts it. If a step fails nothing is left of it. */
@@ -48,21 +55,25 @@ final class Executor {
     var plan = planned.plan();
     try (var _ = lock(plan.key())) {
       recover(plan.key());
-      if (VmRecord.find(layout, plan.key()).isPresent()) {
-        throw PlatterException.of(
-            Code.CONFLICT,
-            "there is a VM " + plan.key() + " already",
-            "Start it with 'platter start "
-                + plan.name()
-                + "', or remove it with 'platter rm "
-                + plan.name()
-                + "'.");
-      }
+      refuseExisting(plan.key());
       plans.prepare(plan, plan.steps());
       plans.up(
           VmRecord.create(layout, planned),
           new Given(planned.seed(), secrets, planned.rootFiles()),
           growth);
+    }
+  }
+
+  private void refuseExisting(VmKey key) throws IOException {
+    if (VmRecord.find(layout, key).isPresent()) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "there is a VM " + key + " already",
+          "Start it with 'platter start "
+              + key.name()
+              + "', or remove it with 'platter rm "
+              + key.name()
+              + "'.");
     }
   }
 
@@ -128,6 +139,7 @@ final class Executor {
     try (var _ = lock(key)) {
       if (force) {
         endUnsettled(key, new Shutdown(Duration.ZERO));
+        giveUpDeparture(key);
       }
       settle(key);
       var record = find(key);
@@ -144,15 +156,55 @@ final class Executor {
   /** Changes the disks of a VM that runs. */
   void change(VmKey key, Given given, ChangeMaker maker) throws IOException {
     try (var _ = lock(key)) {
-      recover(key);
-      var record = find(key);
-      if (!plans.state(record).up() || !runner.isRunning(record.plan())) {
-        throw PlatterException.of(
-            Code.CONFLICT,
-            "the VM " + key + " is not running",
-            "See 'platter ps --all'; start it with 'platter start " + key.name() + "'.");
-      }
+      var record = running(key);
       live.run(record, maker.make(record, runner.disks(record.plan())), given);
+    }
+  }
+
+  /** Moves a VM that runs to another node. If it fails the VM runs on. */
+  Migrated migrate(VmKey key, Destination to, SecretData secrets) throws IOException {
+    try (var _ = lock(key)) {
+      return departures.run(running(key), to, secrets);
+    }
+  }
+
+  private VmRecord running(VmKey key) throws IOException {
+    recover(key);
+    var record = find(key);
+    if (!plans.state(record).up() || !runner.isRunning(record.plan())) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the VM " + key + " is not running",
+          "See 'platter ps --all'; start it with 'platter start " + key.name() + "'.");
+    }
+    return record;
+  }
+
+  /** Makes all that a VM needs that comes from another node; its lock is the caller's then. */
+  Arriving receive(MovingVm vm, Arrival arrival, SecretData secrets) throws IOException {
+    var plan = vm.plan();
+    var mutex = lock(plan.key());
+    try {
+      recover(plan.key());
+      refuseExisting(plan.key());
+      var record = arrivals.prepare(vm, arrival, secrets);
+      return new Arriving(
+          arrivals,
+          arrival,
+          record,
+          runner.moving().incoming(plan, vm.disks()),
+          new Arriving.Sockets(layout.disksSocket(plan.uuid()), layout.memorySocket(plan.uuid())),
+          mutex);
+    } catch (IOException | RuntimeException e) {
+      mutex.close();
+      throw e;
+    }
+  }
+
+  /** Finishes what dead processes left of a VM. */
+  void settled(VmKey key) throws IOException {
+    try (var _ = lock(key)) {
+      recover(key);
     }
   }
 
@@ -185,21 +237,34 @@ final class Executor {
    */
   void tidy(Consumer<PlatterException> broken) throws IOException {
     for (var key : VmRecord.keys(layout)) {
+      tidy(key, broken);
+    }
+    for (var key : migrations.arrivals()) {
       var mutex = FileMutex.tryTake(layout.vmLock(key));
-      if (mutex.isEmpty()) {
-        continue;
-      }
-      try (var _ = mutex.get()) {
-        recover(key);
-        var record = VmRecord.find(layout, key);
-        if (record.isPresent()
-            && plans.state(record.get()).up()
-            && !runner.domainExists(record.get().plan())) {
-          plans.down(record.get());
+      if (mutex.isPresent()) {
+        try (var _ = mutex.get()) {
+          migrations.forgetIfSettled(key);
         }
-      } catch (PlatterException e) {
-        broken.accept(e);
       }
+    }
+  }
+
+  /** The same for one VM. */
+  void tidy(VmKey key, Consumer<PlatterException> broken) throws IOException {
+    var mutex = FileMutex.tryTake(layout.vmLock(key));
+    if (mutex.isEmpty()) {
+      return;
+    }
+    try (var _ = mutex.get()) {
+      recover(key);
+      var record = VmRecord.find(layout, key);
+      if (record.isPresent()
+          && plans.state(record.get()).up()
+          && !runner.domainExists(record.get().plan())) {
+        plans.down(record.get());
+      }
+    } catch (PlatterException e) {
+      broken.accept(e);
     }
   }
 
@@ -208,6 +273,7 @@ final class Executor {
     var found = VmRecord.find(layout, key);
     if (found.isPresent()) {
       live.settle(found.get());
+      departures.settle(found.get());
     }
   }
 
@@ -215,6 +281,13 @@ final class Executor {
     var found = VmRecord.find(layout, key);
     if (found.isPresent()) {
       live.endUnsettled(found.get(), shutdown);
+    }
+  }
+
+  private void giveUpDeparture(VmKey key) throws IOException {
+    var found = VmRecord.find(layout, key);
+    if (found.isPresent()) {
+      departures.giveUp(found.get());
     }
   }
 
@@ -228,6 +301,7 @@ final class Executor {
       return;
     }
     var record = found.get();
+    arrivals.settle(record);
     var state = plans.state(record);
     var allDone = record.plan().whole() && state.done().size() == record.plan().steps().size();
     if (state.open() == Journal.Goal.UP && allDone) {

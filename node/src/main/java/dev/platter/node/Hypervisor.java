@@ -65,4 +65,7 @@ public interface Hypervisor {
 
   /** The disks of a domain, to be changed while it runs. */
   LiveDisks disks(UUID uuid);
+
+  /** What moves running domains. */
+  LiveMigration migration();
 }

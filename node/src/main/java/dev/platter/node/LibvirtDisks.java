@@ -89,7 +89,7 @@ final class LibvirtDisks implements LiveDisks {
     }
     await(effect);
     if (effect instanceof LiveEffect.Detach) {
-      doing("detach a disk", domain -> new BlockGraph(domain::monitor).dropUnused());
+      doing("detach a disk", domain -> new BlockGraph(new Qmp(domain::monitor)).dropUnused());
     }
   }
 

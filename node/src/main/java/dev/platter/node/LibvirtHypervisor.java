@@ -10,93 +10,78 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
-/** Domains, secrets and pools of one libvirt, connected to when first needed. */
+/** Domains, secrets and pools of one libvirt. */
 final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  private final Supplier<String> uri;
-  private final LibvirtPools pools = new LibvirtPools(this::libvirt);
+  private final LibvirtConnections connections;
+  private final LibvirtPools pools;
   private final StateLayout layout;
   private final Placement placement;
-  private volatile @Nullable Libvirt libvirt;
-  private final List<Libvirt> dead = new ArrayList<>();
 
   LibvirtHypervisor(Supplier<String> uri, StateLayout layout, Placement placement) {
-    this.uri = uri;
+    this.connections = new LibvirtConnections(uri);
+    this.pools = new LibvirtPools(connections);
     this.layout = layout;
     this.placement = placement;
-  }
-
-  /** Many can ask at once: each asks libvirt whether it is there, and none waits for another's. */
-  private Libvirt libvirt() {
-    var known = libvirt;
-    return known != null && answers(known) ? known : connect(known);
-  }
-
-  private synchronized Libvirt connect(@Nullable Libvirt broken) {
-    if (libvirt != null && libvirt.equals(broken)) {
-      // Others may be in a call on it, which comes back with an error; until then it stays open.
-      dead.add(libvirt);
-      libvirt = null;
-    }
-    if (libvirt == null) {
-      var address = uri.get();
-      try {
-        libvirt = Libvirt.open(address);
-      } catch (LibvirtException e) {
-        throw PlatterException.of(
-            Code.UNAVAILABLE,
-            "libvirt at " + address + " cannot be reached: " + e.getMessage(),
-            "'platter doctor' checks what this machine lacks.",
-            e);
-      }
-    }
-    return libvirt;
-  }
-
-  /** libvirtd may have been restarted since we connected; a daemon outlives it. */
-  private static boolean answers(Libvirt connection) {
-    try {
-      connection.version();
-      return true;
-    } catch (LibvirtException e) {
-      return false;
-    }
   }
 
   @Override
   public void start(String domainXml, List<ServedBase> served, List<OpenFile> opened)
       throws IOException {
     var nothing = served.isEmpty() && opened.isEmpty() && placement.equals(Placement.NONE);
-    var first = nothing ? Libvirt.Start.RUNNING : Libvirt.Start.PAUSED;
-    try (var domain = libvirt().createXml(domainXml, first)) {
-      if (nothing) {
-        return; // The handle is all there is to give back; the domain goes on.
-      }
-      if (!opened.isEmpty()) {
-        var disks = opened.stream().map(file -> file.path().toString()).toList();
-        QemuProcess.mustHaveOpen(domain.uuid(), disks, opened);
-      }
-      if (!placement.equals(Placement.NONE)) {
-        placement.place(domain.uuid(), QemuProcess.pid(domain.uuid(), console(domain.uuid())));
-      }
-      var graph = new BlockGraph(domain::monitor);
-      served.forEach(graph::readFromDaemon);
-      domain.resume();
+    if (nothing) {
+      launch(domainXml, Libvirt.Start.RUNNING, served, opened, _ -> {});
+    } else {
+      launch(domainXml, Libvirt.Start.PAUSED, served, opened, Domain::resume);
+    }
+  }
+
+  /**
+   * @param last what is done when the QEMU has all it needs; the domain goes on afterwards
+   */
+  void launch(
+      String domainXml,
+      Libvirt.Start first,
+      List<ServedBase> served,
+      List<OpenFile> opened,
+      Consumer<Domain> last)
+      throws IOException {
+    try {
+      connections.use(
+          libvirt -> {
+            try (var domain = libvirt.createXml(domainXml, first)) {
+              complete(domain, served, opened);
+              last.accept(domain);
+              return true;
+            }
+          });
     } catch (LibvirtException e) {
       throw failed("start the VM", e);
     }
+  }
+
+  private void complete(Domain domain, List<ServedBase> served, List<OpenFile> opened)
+      throws IOException {
+    if (!opened.isEmpty()) {
+      var disks = opened.stream().map(file -> file.path().toString()).toList();
+      QemuProcess.mustHaveOpen(domain.uuid(), disks, opened);
+    }
+    if (!placement.equals(Placement.NONE)) {
+      placement.place(domain.uuid(), QemuProcess.pid(domain.uuid(), console(domain.uuid())));
+    }
+    var graph = new BlockGraph(new Qmp(domain::monitor));
+    served.forEach(graph::readFromDaemon);
   }
 
   /** By which a VM's QEMU is known: no other has it, be it one of the same UUID. */
@@ -106,8 +91,14 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
 
   @Override
   public void defineSecret(UUID uuid, String type, String usage, byte[] value) {
-    try (var secret = libvirt().defineSecret(SecretXml.of(uuid, type, usage))) {
-      secret.setValue(value);
+    try {
+      connections.use(
+          libvirt -> {
+            try (var secret = libvirt.defineSecret(SecretXml.of(uuid, type, usage))) {
+              secret.setValue(value);
+              return true;
+            }
+          });
     } catch (LibvirtException e) {
       throw failed("give libvirt a secret", e);
     }
@@ -115,10 +106,16 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
 
   @Override
   public void undefineSecret(UUID uuid) {
-    try (var secret = libvirt().secret(uuid).orElse(null)) {
-      if (secret != null) {
-        secret.undefine();
-      }
+    try {
+      connections.use(
+          libvirt -> {
+            try (var secret = libvirt.secret(uuid).orElse(null)) {
+              if (secret != null) {
+                secret.undefine();
+              }
+              return true;
+            }
+          });
     } catch (LibvirtException e) {
       if (e.code() != LibvirtException.NO_SECRET) {
         throw failed("take a secret from libvirt", e);
@@ -216,7 +213,7 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     with(
         uuid,
         "change the VM's disk",
-        domain -> new BlockGraph(domain::monitor).readFromFile(base),
+        domain -> new BlockGraph(new Qmp(domain::monitor)).readFromFile(base),
         0);
   }
 
@@ -225,23 +222,28 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     return new LibvirtDisks(this, uuid);
   }
 
+  @Override
+  public LiveMigration migration() {
+    return new LibvirtMigration(this);
+  }
+
   /** A domain that ends between the look-up and the call is as good as one that was not there. */
   <T> T with(UUID uuid, String what, Function<Domain, T> work, T absent) {
     try {
-      var found = libvirt().domain(uuid);
-      if (found.isEmpty()) {
-        return absent;
-      }
-      try (var domain = found.get()) {
-        return work.apply(domain);
-      } catch (LibvirtException e) {
-        if (libvirt().domain(uuid).isEmpty()) {
-          return absent;
-        }
-        throw e;
-      }
+      return connections.use(libvirt -> with(libvirt, uuid, work, absent));
     } catch (LibvirtException e) {
       throw failed(what, e);
+    }
+  }
+
+  private static <T> T with(Libvirt libvirt, UUID uuid, Function<Domain, T> work, T absent) {
+    try (var domain = libvirt.domain(uuid).orElse(null)) {
+      return domain == null ? absent : work.apply(domain);
+    } catch (LibvirtException e) {
+      if (libvirt.domain(uuid).isEmpty()) {
+        return absent;
+      }
+      throw e;
     }
   }
 
@@ -256,15 +258,6 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   @Override
   public void close() {
     pools.close();
-    disconnect();
-  }
-
-  private synchronized void disconnect() {
-    dead.forEach(Libvirt::close);
-    dead.clear();
-    if (libvirt != null) {
-      libvirt.close();
-      libvirt = null;
-    }
+    connections.close();
   }
 }

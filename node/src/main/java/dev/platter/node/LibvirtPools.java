@@ -18,7 +18,6 @@ import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,12 +37,12 @@ final class LibvirtPools implements AutoCloseable {
   private static final int MOST_TRIES = 10;
   private static final Duration PAUSE = Duration.ofMillis(20);
 
-  private final Supplier<Libvirt> libvirt;
+  private final LibvirtConnections connections;
   private final Set<String> waiting = new HashSet<>();
   private @Nullable ExecutorService background;
 
-  LibvirtPools(Supplier<Libvirt> libvirt) {
-    this.libvirt = libvirt;
+  LibvirtPools(LibvirtConnections connections) {
+    this.connections = connections;
   }
 
   static String title(String name) {
@@ -60,7 +59,7 @@ final class LibvirtPools implements AutoCloseable {
   void ensure(String name, String directory) {
     for (var tries = 1; ; tries++) {
       try {
-        define(name, directory);
+        connections.use(libvirt -> define(libvirt, name, directory));
         return;
       } catch (LibvirtException e) {
         // Others may do the same at the same time, each a part of it; then it is done soon.
@@ -72,23 +71,24 @@ final class LibvirtPools implements AutoCloseable {
     }
   }
 
-  private void define(String name, String directory) {
+  private static boolean define(Libvirt libvirt, String name, String directory) {
     var uuid = uuid(name, directory);
-    try (var found = libvirt.get().pool(title(name)).orElse(null)) {
+    try (var found = libvirt.pool(title(name)).orElse(null)) {
       if (found != null && found.uuid().equals(uuid)) {
         if (!found.isActive() && mayLook(directory)) {
           found.start();
         }
-        return;
+        return true;
       }
       if (found != null) {
         forget(found, uuid);
       }
     }
-    try (var pool = libvirt.get().definePool(PoolXml.of(title(name), uuid, directory))) {
+    try (var pool = libvirt.definePool(PoolXml.of(title(name), uuid, directory))) {
       if (mayLook(directory)) {
         pool.start();
       }
+      return true;
     }
   }
 
@@ -133,15 +133,22 @@ final class LibvirtPools implements AutoCloseable {
     synchronized (this) {
       waiting.remove(name + ":" + directory);
     }
-    try (var pool = libvirt.get().pool(title(name)).orElse(null)) {
+    try {
+      connections.use(libvirt -> refreshNow(libvirt, name, directory));
+    } catch (LibvirtException | PlatterException _) {
+      // No VM depends on it, and there is nobody to tell. The next change makes libvirt look again.
+    }
+  }
+
+  private static boolean refreshNow(Libvirt libvirt, String name, String directory) {
+    try (var pool = libvirt.pool(title(name)).orElse(null)) {
       if (pool != null
           && pool.uuid().equals(uuid(name, directory))
           && pool.isActive()
           && mayLook(directory)) {
         pool.refresh();
       }
-    } catch (LibvirtException | PlatterException _) {
-      // No VM depends on it, and there is nobody to tell. The next change makes libvirt look again.
+      return true;
     }
   }
 

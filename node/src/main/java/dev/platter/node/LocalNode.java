@@ -10,9 +10,11 @@ import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LocalImages;
 import dev.platter.node.image.TraceReferrer;
+import dev.platter.plan.StateLayout;
 import dev.platter.registry.Registries;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.Optional;
 
 /** Puts a node together from the parts of this machine. */
 public final class LocalNode {
@@ -24,20 +26,44 @@ public final class LocalNode {
 
   /** With VMs whose processes are put where the caller wants them. */
   public static Node open(NodeConfig config, Placement placement, Progress progress) {
+    return open(config, placement, new LocalDeviceRecords(config.layout()), progress);
+  }
+
+  /** With records of devices that are the caller's. */
+  public static Node open(
+      NodeConfig config, Placement placement, DeviceRecords records, Progress progress) {
     return open(
         config,
         new LocalMachine(config.layout(), config.connect(), config.containerd(), placement),
+        records,
         progress);
   }
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {
+    return open(config, machine, new LocalDeviceRecords(config.layout()), progress);
+  }
+
+  private static Node open(
+      NodeConfig config, Machine machine, DeviceRecords records, Progress progress) {
     return new Node(
         config.layout(),
         machine,
         images(config),
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
+        records,
         progress);
+  }
+
+  /**
+   * The node of another state directory, for who has to see what became of a VM there. It fetches
+   * no image, so it needs no daemon.
+   *
+   * @param libvirt which it uses; empty is Platter's own
+   */
+  static Node peer(StateLayout layout, String libvirt) {
+    var connect = Optional.of(libvirt).filter(uri -> !uri.isEmpty());
+    return open(new NodeConfig(layout, connect, Optional.empty()), Progress.NONE);
   }
 
   private static Images images(NodeConfig config) {
@@ -47,7 +73,8 @@ public final class LocalNode {
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 
-  static ImageSources sources(NodeConfig config) {
+  /** Where images come from on this machine. */
+  public static ImageSources sources(NodeConfig config) {
     return new MappedSources(config);
   }
 

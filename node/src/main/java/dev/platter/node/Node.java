@@ -38,7 +38,13 @@ public final class Node implements AutoCloseable {
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
     this(
-        layout, machine, images, new Pools(layout, Optional.empty()), RawDevices.DEFAULT, progress);
+        layout,
+        machine,
+        images,
+        new Pools(layout, Optional.empty()),
+        RawDevices.DEFAULT,
+        new LocalDeviceRecords(layout),
+        progress);
   }
 
   Node(
@@ -47,6 +53,7 @@ public final class Node implements AutoCloseable {
       Images images,
       Pools pools,
       RawDevices rawDevices,
+      DeviceRecords records,
       Progress progress) {
     this.layout = layout;
     this.machine = machine;
@@ -54,6 +61,7 @@ public final class Node implements AutoCloseable {
     this.disks = new LocalDisks(rawDevices, progress);
     this.images = images;
     this.pools = pools;
+    var fill = new ClaimFill(layout, images, disks, records, progress);
     var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
     var runner =
         new StepRunner(
@@ -62,15 +70,17 @@ public final class Node implements AutoCloseable {
             new Leases(layout, this::exists),
             disks,
             new Masters(disks, new NetworkReader(layout, names, progress)),
+            fill,
             new DynamicVolumes(progress),
             pools,
             machine,
             names,
             progress);
-    this.executor = new Executor(layout, runner, progress);
+    this.executor = new Executor(layout, runner, LocalNode::peer, progress);
     this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
     this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
-    this.planning = new Planning(layout, machine, images, pools, identities, progress);
+    var digests = new ImageDigests(images, fill, progress);
+    this.planning = new Planning(layout, machine, digests, pools, identities);
   }
 
   private boolean exists(VmKey key) {
@@ -203,6 +213,32 @@ public final class Node implements AutoCloseable {
 
   public void stop(VmKey key, Duration grace) throws IOException {
     executor.stop(key, new Shutdown(grace));
+  }
+
+  /**
+   * Moves a running VM to another node of this machine. If it fails, or is cancelled, the VM runs
+   * on here.
+   *
+   * @param secrets what its disks on servers need, since no node gives away what it was given
+   */
+  public Migrated migrate(VmKey key, Node to, SecretData secrets) throws IOException {
+    var migrated = executor.migrate(key, to.destination(), secrets);
+    to.watch(to.status(key).plan());
+    return migrated;
+  }
+
+  private Destination destination() {
+    return new LocalDestination(layout, machine, pools, executor);
+  }
+
+  /** Finishes what dead processes left of a VM. */
+  void settle(VmKey key) throws IOException {
+    executor.settled(key);
+  }
+
+  /** The same, unless somebody works on the VM. */
+  void settleIfIdle(VmKey key) throws IOException {
+    executor.tidy(key, this::warn);
   }
 
   /** Removes the VM with all its disks. */

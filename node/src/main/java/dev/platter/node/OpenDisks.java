@@ -1,10 +1,8 @@
 package dev.platter.node;
 
 import dev.platter.plan.Plan;
-import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -41,13 +39,7 @@ final class OpenDisks implements AutoCloseable {
   /** Whether one of these steps checked what QEMU opens by a name that may become another's. */
   static boolean opens(Plan plan, List<Step> steps) {
     return steps.stream()
-        .map(
-            step ->
-                switch (step) {
-                  case Step.CheckDiskImg img -> StateLayout.diskImg(Path.of(img.root())).toString();
-                  case Step.CheckDevice device -> device.path();
-                  default -> null;
-                })
+        .map(step -> step instanceof Step.CheckClaim check ? check.opens() : null)
         .anyMatch(
             path ->
                 plan.disks().stream()

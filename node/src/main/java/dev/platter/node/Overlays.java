@@ -52,7 +52,7 @@ final class Overlays {
     FormattedDisk.create(path, step.size(), id, now, layout.vm(plan.key()));
   }
 
-  private static Qcow2Overlay.Backing backing(Link below) {
+  static Qcow2Overlay.Backing backing(Link below) {
     return new Qcow2Overlay.Backing(below.toString(), below.format().word());
   }
 }

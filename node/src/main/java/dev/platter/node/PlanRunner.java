@@ -61,6 +61,49 @@ final class PlanRunner {
     runner.poolsChanged(record.plan());
   }
 
+  /** Does one step. */
+  interface Doing {
+    void run(Step step, Pools.Reservation reservation) throws IOException;
+  }
+
+  /**
+   * Does the steps of a VM that comes from another node. The last is not recorded as done: until
+   * {@link #arrived} this is a first start that is not finished.
+   */
+  void arrive(VmRecord record, Doing doing) throws IOException {
+    var steps = record.plan().steps();
+    var unrecorded = new TreeSet<Integer>();
+    try (var journal = Journal.open(layout.journal(record.directory()))) {
+      journal.begin(Journal.Goal.UP);
+      try {
+        for (var i = 0; i < steps.size(); i++) {
+          Cancellation.check();
+          progress.before(steps.get(i));
+          var number = i;
+          doing.run(steps.get(i), bytes -> journal.reserve(number, bytes));
+          unrecorded.add(i);
+          if (i < steps.size() - 1) {
+            journal.done(i);
+            unrecorded.clear();
+          }
+          progress.after(steps.get(i));
+        }
+      } catch (IOException | RuntimeException e) {
+        Cancellation.shield(() -> undo(record, journal, Journal.Goal.REMOVE, unrecorded, e));
+        throw e;
+      }
+    }
+  }
+
+  /** The VM is up here. */
+  void arrived(VmRecord record) throws IOException {
+    try (var journal = Journal.open(layout.journal(record.directory()))) {
+      journal.done(record.plan().steps().size() - 1);
+      journal.end(Journal.Goal.UP);
+    }
+    runner.poolsChanged(record.plan());
+  }
+
   private void forwards(VmRecord record, Journal journal, Given given, Growth growth)
       throws IOException {
     var steps = record.plan().steps();

@@ -2,9 +2,7 @@ package dev.platter.node;
 
 import dev.platter.dialect.Objects;
 import dev.platter.model.ImageLogins;
-import dev.platter.model.ImageSource;
 import dev.platter.model.Vm;
-import dev.platter.node.image.Images;
 import dev.platter.plan.Answers;
 import dev.platter.plan.Claims;
 import dev.platter.plan.NodeFacts;
@@ -15,33 +13,15 @@ import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.util.HashMap;
-import java.util.Map;
 import java.util.Optional;
 
 /** Finds out what the planner has to know of this machine, and has it plan. Nothing is changed. */
-final class Planning {
-  private final StateLayout layout;
-  private final Machine machine;
-  private final Images images;
-  private final Pools pools;
-  private final IdentityDisks identities;
-  private final Progress progress;
-
-  Planning(
-      StateLayout layout,
-      Machine machine,
-      Images images,
-      Pools pools,
-      IdentityDisks identities,
-      Progress progress) {
-    this.layout = layout;
-    this.machine = machine;
-    this.images = images;
-    this.pools = pools;
-    this.identities = identities;
-    this.progress = progress;
-  }
-
+record Planning(
+    StateLayout layout,
+    Machine machine,
+    ImageDigests digests,
+    Pools pools,
+    IdentityDisks identities) {
   /** A VM that exists keeps what it was made with. */
   Planned plan(Vm vm, Objects given) throws IOException {
     var known = VmRecord.find(layout, new VmKey(vm.namespace(), vm.name()));
@@ -79,22 +59,9 @@ final class Planning {
         known.map(Plan::libvirt).orElseGet(machine::libvirt),
         known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
         machine.emulator(),
-        digests(vm, known.map(Plan::images).orElse(Map.of()), logins),
+        digests.of(vm, known, logins),
         directories,
         machine.isolated(),
         identities.places(vm));
-  }
-
-  private Map<String, String> digests(Vm vm, Map<String, String> known, ImageLogins logins) {
-    var out = new HashMap<String, String>();
-    for (var disk : vm.disks()) {
-      if (disk.source() instanceof ImageSource image && !out.containsKey(image.reference())) {
-        var digest = known.get(image.reference());
-        out.put(
-            image.reference(),
-            digest == null ? images.resolve(image.reference(), logins, progress) : digest);
-      }
-    }
-    return out;
   }
 }

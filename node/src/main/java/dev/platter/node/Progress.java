@@ -38,6 +38,9 @@ public interface Progress extends Images.BytesDone {
   /** The VM's plan is the changed one. */
   default void published(LiveEffect effect) {}
 
+  /** The move of a running VM to another node is so far. */
+  default void reached(MigrationStage stage) {}
+
   /** Something is wrong that does not stop the command. */
   default void warning(String text) {}
 

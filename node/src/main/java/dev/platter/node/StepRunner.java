@@ -22,7 +22,6 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -45,6 +44,8 @@ final class StepRunner {
   private final ServerNames names;
   private final Progress progress;
   private final WebDisks webDisks;
+  private final ServedBases bases;
+  private final ClaimFill fill;
 
   StepRunner(
       StateLayout layout,
@@ -52,6 +53,7 @@ final class StepRunner {
       Leases leases,
       LocalDisks disks,
       Masters masters,
+      ClaimFill fill,
       DynamicVolumes volumes,
       Pools pools,
       Machine machine,
@@ -62,6 +64,7 @@ final class StepRunner {
     this.leases = leases;
     this.disks = disks;
     this.masters = masters;
+    this.fill = fill;
     this.overlays = new Overlays(layout, images, masters);
     this.volumes = volumes;
     this.pools = pools;
@@ -69,6 +72,7 @@ final class StepRunner {
     this.names = names;
     this.progress = progress;
     this.webDisks = new WebDisks(layout, images);
+    this.bases = new ServedBases(layout, images);
   }
 
   /** Gives the daemon again what it keeps in memory only; false if it keeps nothing for this VM. */
@@ -85,9 +89,16 @@ final class StepRunner {
           images.ensure(image.reference(), image.digest(), given.secrets().logins(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
-      case Step.CheckDevice device -> disks.checkDevice(device);
+      case Step.CheckDevice device -> {
+        disks.checkDevice(device);
+        fill.refuseHalf(vm.plan(), device);
+      }
       case Step.MakeDiskImg img -> DiskImg.make(img);
-      case Step.CheckDiskImg img -> DiskImg.check(img);
+      case Step.CheckDiskImg img -> {
+        DiskImg.check(img);
+        fill.refuseHalf(vm.plan(), img);
+      }
+      case Step.FillClaim claim -> fill.run(claim, given.secrets().logins());
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
       case Step.ServeWeb web -> webDisks.serve(vm, web, given.secrets());
       case Step.CreateOverlay overlay ->
@@ -117,7 +128,8 @@ final class StepRunner {
           Step.UseIdentity _,
           Step.CheckFile _,
           Step.CheckDevice _,
-          Step.CheckDiskImg _ -> {}
+          Step.CheckDiskImg _,
+          Step.FillClaim _ -> {}
       case Step.MakeDiskImg img -> DiskImg.unmake(img);
       case Step.TakeLease lease -> release(plan, lease.source(), lease.access(), others);
       case Step.DefineSecret secret -> hypervisor(plan).undefineSecret(secret.uuid());
@@ -172,6 +184,7 @@ final class StepRunner {
               Step.CheckFile _,
               Step.CheckDevice _,
               Step.CheckDiskImg _,
+              Step.FillClaim _,
               Step.ServeVolume _,
               Step.DefineSecret _,
               Step.ServeWeb _ ->
@@ -233,6 +246,11 @@ final class StepRunner {
     return hypervisor(plan).disks(plan.uuid());
   }
 
+  /** The QEMUs of VMs that move. */
+  MovingGuests moving() {
+    return new MovingGuests(machine, bases);
+  }
+
   /** Gives the guest time to power off. */
   void askToEnd(Plan plan, Shutdown shutdown) {
     shutdown.ask(hypervisor(plan), plan.uuid());
@@ -251,7 +269,7 @@ final class StepRunner {
   private void start(VmRecord vm) throws IOException {
     try (var opened = opened(vm.plan(), vm.plan().steps())) {
       var domain = names.pinned(vm.domainXml(layout), vm.plan());
-      hypervisor(vm.plan()).start(domain, served(vm.plan()), opened.files());
+      hypervisor(vm.plan()).start(domain, bases.of(vm.plan()), opened.files());
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -260,17 +278,6 @@ final class StepRunner {
       }
       throw e;
     }
-  }
-
-  /** The bases that QEMU has to read through the daemon for now. */
-  private List<ServedBase> served(Plan plan) throws IOException {
-    var out = new ArrayList<ServedBase>();
-    for (var digest : plan.images().values()) {
-      if (!images.sealed(digest)) {
-        out.add(new ServedBase(layout.base(digest), digest, layout.nbdSocket()));
-      }
-    }
-    return out;
   }
 
   /** What QEMU must have open of what these steps of a plan checked. */
@@ -351,6 +358,13 @@ final class StepRunner {
     create(clone.path(), path -> masters.copy(clone, device, path, secrets));
   }
 
+  /** Counts what a step is going to take of a pool that has a limit. */
+  void reserve(Path file, long bytes, Pools.Reservation reservation) throws IOException {
+    if (pools.isLimited(file)) {
+      pools.reserve(file, bytes, reservation);
+    }
+  }
+
   private static void writeSeed(Path path, @Nullable Seed seed) throws IOException {
     if (seed == null) {
       throw new IllegalStateException("the content of " + path + " is not known any more");
@@ -358,7 +372,8 @@ final class StepRunner {
     Durable.write(path, SeedImage.bytes(seed));
   }
 
-  private interface FileMaker {
+  /** Makes a file under its final name. */
+  interface FileMaker {
     void make(Path path) throws IOException;
   }
 
@@ -366,7 +381,7 @@ final class StepRunner {
    * Makes a file that was not there; on failure it is not there again, unless it was somebody
    * else's all along.
    */
-  private static void create(String path, FileMaker maker) throws IOException {
+  static void create(String path, FileMaker maker) throws IOException {
     var file = Path.of(path);
     Durable.makeDirectories(Durable.parent(file));
     try {

@@ -9,8 +9,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -22,7 +24,7 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
   @Override
   public Set<String> digests() {
     var used = new HashSet<String>();
-    records().forEach(record -> used.addAll(images(record)));
+    records().forEach(record -> used.addAll(images(record).values()));
     identities().forEach(disk -> used.add(disk.place().digest()));
     return used;
   }
@@ -31,7 +33,7 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
   public List<String> of(String digest) {
     return Stream.concat(
             records().stream()
-                .filter(record -> images(record).contains(digest))
+                .filter(record -> images(record).containsValue(digest))
                 .map(record -> record.plan().key().toString()),
             identities().stream()
                 .filter(disk -> disk.place().digest().equals(digest))
@@ -43,7 +45,7 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
   public List<Way> ways(String digest) {
     var out = new ArrayList<Way>();
     for (var record : records()) {
-      for (var image : record.plan().images().entrySet()) {
+      for (var image : images(record).entrySet()) {
         if (image.getValue().equals(digest)) {
           out.add(new Way(image.getKey(), logins(record.plan().key())));
         }
@@ -74,12 +76,17 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
     }
   }
 
-  /** A disk that is being attached needs its image before the plan says so. */
-  private Set<String> images(VmRecord record) {
+  /**
+   * A disk that is being attached needs its image before the plan says so; one that is written to a
+   * claim is needed until the VM has started.
+   */
+  private Map<String, String> images(VmRecord record) {
     try {
-      var out = new HashSet<>(record.plan().images().values());
-      LiveChanges.read(layout, record)
-          .ifPresent(change -> out.addAll(change.next().images().values()));
+      var out = new HashMap<>(record.plan().images());
+      if (record.state(layout).filter(state -> state.open() == Journal.Goal.UP).isPresent()) {
+        out.putAll(record.plan().fills());
+      }
+      LiveChanges.read(layout, record).ifPresent(change -> out.putAll(change.next().images()));
       return out;
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -142,8 +142,14 @@ final class KilledProcess {
     }
 
     @Override
+    public void reached(MigrationStage stage) {
+      at(stage.name());
+    }
+
+    @Override
     public void bytes(String what, long done, long total) {
       at("bytes");
+      at("bytes:" + what);
     }
   }
 }

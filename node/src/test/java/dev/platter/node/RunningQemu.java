@@ -47,6 +47,10 @@ record RunningQemu(String uri, UUID uuid) {
         .orElseThrow();
   }
 
+  String monitor(String command) {
+    return virsh("qemu-monitor-command", uuid, command);
+  }
+
   /** Ends it as a power loss would. */
   void kill() {
     process().destroyForcibly();
@@ -63,7 +67,10 @@ record RunningQemu(String uri, UUID uuid) {
         "kill -STOP " + process().pid()); // the shell's own: not every machine has a program
   }
 
-  /** By the whole command line, of which the JDK shows only the start. */
+  /**
+   * By the whole command line, of which the JDK shows only the start. VMs of other tests may have
+   * the same UUID, but not the same libvirt.
+   */
   private ProcessHandle process() {
     return ProcessHandle.allProcesses().filter(this::isIt).findFirst().orElseThrow();
   }
@@ -71,10 +78,22 @@ record RunningQemu(String uri, UUID uuid) {
   private boolean isIt(ProcessHandle process) {
     try {
       var line = Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"));
-      return line.startsWith("/usr/bin/qemu-system") && line.contains(uuid.toString());
+      return line.startsWith("/usr/bin/qemu-system")
+          && line.contains(uuid.toString())
+          && namespace(process.pid()).equals(namespace(libvirtd()));
     } catch (IOException e) {
       return false; // it has ended
     }
+  }
+
+  /** A private libvirt and its QEMUs have a view of the files of their own. */
+  private static Path namespace(long process) throws IOException {
+    return Files.readSymbolicLink(Path.of("/proc/" + process + "/ns/mnt"));
+  }
+
+  private long libvirtd() throws IOException {
+    var socket = Path.of(uri.substring(uri.indexOf("socket=") + "socket=".length()));
+    return Long.parseLong(Files.readString(socket.resolveSibling("libvirtd.pid")).strip());
   }
 
   /** Fills 64 KiB of the first SCSI disk, through the device that the guest has. */
@@ -85,6 +104,15 @@ record RunningQemu(String uri, UUID uuid) {
   /** Checks 64 KiB of the first SCSI disk. */
   void check(int pattern, String offset) {
     io(0, "read -P " + pattern + " " + offset + " 64k");
+  }
+
+  /** The same on another SCSI disk, counted from 0. */
+  void write(int target, int pattern, String offset) {
+    io(target, "write -f -P " + pattern + " " + offset + " 64k");
+  }
+
+  void check(int target, int pattern, String offset) {
+    io(target, "read -P " + pattern + " " + offset + " 64k");
   }
 
   private void io(int target, String command) {

@@ -82,7 +82,7 @@ class StorageSweepTest {
 
   @TestFactory
   Stream<DynamicTest> killedWhileItIsMade() throws IOException {
-    var moments = Stream.concat(sweep.moments("after"), Stream.of("bytes"));
+    var moments = Stream.concat(sweep.moments("after"), Stream.of("bytes", "bytes:fill"));
     return Stream.concat(
         moments.map(moment -> test(moment, StorageSweepTest::whileMade)),
         firstOfEachKind("unrecorded").map(moment -> test(moment, StorageSweepTest::whileUndone)));
@@ -100,7 +100,7 @@ class StorageSweepTest {
   }
 
   private static void whileMade(Node node, String moment) throws Exception {
-    Files.deleteIfExists(storage.diskImg());
+    storage.emptyClaim();
     kill("run", moment);
     node.tidy();
     if (isLast(moment)) {
@@ -110,6 +110,13 @@ class StorageSweepTest {
     sweep.assertNothingIsLeft();
     if (isAfter(Step.MakeDiskImg.class, moment)) {
       assertThat(storage.diskImg()).hasSize(3 << 20);
+    }
+    storage.assertClaimIsWhatItsRecordSays(isAfter(Step.FillClaim.class, moment));
+    if (moment.equals("bytes:fill")) {
+      sweep.run(node);
+      assertRuns(node);
+      node.remove(Sweep.KEY, true);
+      storage.assertClaimIsWhatItsRecordSays(true);
     }
   }
 

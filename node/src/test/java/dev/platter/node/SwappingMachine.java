@@ -66,6 +66,11 @@ record SwappingMachine(Machine machine, Runnable swap) implements Machine {
     }
 
     @Override
+    public LiveMigration migration() {
+      return real.migration();
+    }
+
+    @Override
     public DomainState state(UUID uuid) {
       return real.state(uuid);
     }

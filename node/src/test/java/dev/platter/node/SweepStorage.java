@@ -2,6 +2,8 @@ package dev.platter.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.platter.image.oci.OciLayoutWriter;
+import dev.platter.image.oci.Platform;
 import dev.platter.lab.IscsiTarget;
 import dev.platter.lab.LoopDevice;
 import dev.platter.lab.NbdExport;
@@ -48,7 +50,7 @@ final class SweepStorage implements AutoCloseable {
               auth: {user: vm, secret: {name: chap}}}}}
           - {name: cow, source: {nbd: {socket: %s}}, copy: {mode: copy-on-write}, keep: true}
           - {name: clone, source: {nbd: {socket: %s}}, copy: {mode: clone}}
-          - {name: files, source: {pvc: files}}
+          - {name: files, source: {image: "oci:%s:files"}, persistent: files}
           - {name: device, source: {pvc: device}}
     ---
     kind: Secret
@@ -62,9 +64,20 @@ final class SweepStorage implements AutoCloseable {
                 iscsi.add(master("place")),
                 serve("cow"),
                 serve("clone"),
+                image(),
                 PASSWORD)
         + claim("files", "Filesystem", volume())
         + claim("device", "Block", device());
+  }
+
+  /** The layout of the image that is written to the claim on a file system. */
+  private Path image() throws IOException {
+    var disk = work.resolve("files.qcow2");
+    Shell.run("qemu-img", "create", "-q", "-f", "qcow2", disk, "2M");
+    Shell.run("qemu-io", "-f", "qcow2", "-c", "write -P 34 0 2M", disk);
+    var layout = work.resolve("layout");
+    new OciLayoutWriter(layout).add("files", Platform.LINUX_AMD64, "files.qcow2", disk);
+    return layout;
   }
 
   Path content() {
@@ -78,6 +91,31 @@ final class SweepStorage implements AutoCloseable {
   /** What is in the claim on a file system. */
   Path diskImg() {
     return volume().resolve("disk.img");
+  }
+
+  /** As nobody has used it. */
+  void emptyClaim() throws IOException {
+    Files.deleteIfExists(diskImg());
+    Files.deleteIfExists(volume().resolve("disk.img.json"));
+  }
+
+  /**
+   * The claim has a record that says so before the first byte of the image, and all of the image
+   * before one that says so too.
+   */
+  void assertClaimIsWhatItsRecordSays(boolean complete) throws IOException {
+    var record = volume().resolve("disk.img.json");
+    if (complete) {
+      assertThat(record).content().contains("\"complete\":true");
+      assertThat(
+              Shell.run(
+                  "qemu-io", "-r", "-U", "-f", "raw", "-c", "read -P 34 64k 1984k", diskImg()))
+          .doesNotContain("failed");
+    } else if (Files.exists(record)) {
+      assertThat(record).content().contains("\"complete\":false");
+    } else if (Files.exists(diskImg())) {
+      Shell.run("cmp", "-n", 3 << 20, diskImg(), "/dev/zero");
+    }
   }
 
   private Path master(String name) throws IOException {
@@ -114,7 +152,7 @@ final class SweepStorage implements AutoCloseable {
     for (var name : List.of("place", "cow", "clone", "device")) {
       assertThat(Files.mismatch(content, work.resolve(name + ".raw"))).as(name).isEqualTo(-1);
     }
-    assertThat(Sweep.names(volume())).isSubsetOf("disk.img");
+    assertThat(Sweep.names(volume())).isSubsetOf("disk.img", "disk.img.json");
   }
 
   @Override

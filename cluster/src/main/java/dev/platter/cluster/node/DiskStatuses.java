@@ -47,7 +47,8 @@ final class DiskStatuses {
   private DiskStatus of(VmDisks.Listed listed) {
     var disk = listed.disk();
     var image = image(disk);
-    var progress = image.map(found -> fetched.get(found.getValue()));
+    var progress =
+        image.filter(_ -> plan.fill(disk).isEmpty()).map(found -> fetched.get(found.getValue()));
     return new DiskStatus(
         disk.name(),
         image.map(found -> disk.source() + " " + found.getKey()).orElse(disk.source()),
@@ -62,7 +63,7 @@ final class DiskStatuses {
   /** A reference with its digest. A clone does not lie on its image any more. */
   private Optional<Map.Entry<String, String>> image(PlannedDisk disk) {
     if (!disk.source().equals("image")) {
-      return Optional.empty();
+      return plan.fill(disk).map(fill -> Map.entry(fill.image(), fill.digest()));
     }
     var below = disk.chain().isEmpty() ? null : disk.chain().getLast().file();
     return plan.images().entrySet().stream()

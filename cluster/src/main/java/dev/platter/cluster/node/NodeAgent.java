@@ -89,7 +89,7 @@ public final class NodeAgent {
     var placement = new LatePlacement();
     var starts = new Starts(log);
     var credentials = Credentials.make(options.node());
-    try (var node = LocalNode.open(config, placement, starts);
+    try (var node = LocalNode.open(config, placement, new ClaimRecords(client), starts);
         var identityLoop = new IdentityLoop(log);
         var identities = new KubeIdentities(client, identityLoop::add, log);
         var mover =

@@ -6,6 +6,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
+import dev.platter.node.image.Images;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -73,12 +74,17 @@ final class PodVms {
     return locks.lock(key);
   }
 
+  StartClock start(Pod pod) throws IOException {
+    return start(pod, Images.BytesDone.NOBODY);
+  }
+
   /**
    * Makes the pod's VM, or starts it again; one that runs already is ended before.
    *
+   * @param told how far a long copy is; may end the start by an exception
    * @return how long that took
    */
-  StartClock start(Pod pod) throws IOException {
+  StartClock start(Pod pod, Images.BytesDone told) throws IOException {
     var clock = new StartClock();
     var key = key(pod);
     try (var _ = locks.lock(key)) {
@@ -93,7 +99,7 @@ final class PodVms {
             "another VM of this node has the UUID " + vm.uuid(),
             "Give the VM another UUID, or none.");
       }
-      starts.begin(vm.uuid(), pod, clock);
+      starts.begin(vm.uuid(), pod, clock, told);
       try {
         start(owner, known, given, clock);
         clock.stop();

@@ -128,7 +128,7 @@ final class Session {
 
   private boolean start() throws IOException {
     try {
-      reports.started(vms.start(pod));
+      reports.started(vms.start(pod, new FillReport(() -> gone || isStopping(), reports)));
       reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
       return true;
     } catch (PlatterException e) {

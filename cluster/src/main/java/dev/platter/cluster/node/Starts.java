@@ -1,6 +1,7 @@
 package dev.platter.cluster.node;
 
 import dev.platter.node.Progress;
+import dev.platter.node.image.Images;
 import dev.platter.plan.Step;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.time.Duration;
@@ -28,7 +29,12 @@ final class Starts implements Progress {
   /** A start that waits for a server that does not answer is not to hold up the others. */
   private static final Duration PATIENCE = Duration.ofSeconds(2);
 
-  private record Start(Pod pod, StartClock clock, AtomicBoolean hasTurn) {}
+  /**
+   * @param thread the one that makes the VM's disks
+   * @param told how far a long copy is
+   */
+  private record Start(
+      Pod pod, StartClock clock, AtomicBoolean hasTurn, Thread thread, Images.BytesDone told) {}
 
   private final AtomicLong begun = new AtomicLong();
   private final Semaphore turns = new Semaphore(AT_ONCE, true);
@@ -40,9 +46,10 @@ final class Starts implements Progress {
     this.log = log;
   }
 
-  void begin(UUID vm, Pod pod, StartClock clock) {
+  /** In the thread that makes the VM's disks. */
+  void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told) {
     begun.incrementAndGet();
-    all.put(vm, new Start(pod, clock, new AtomicBoolean()));
+    all.put(vm, new Start(pod, clock, new AtomicBoolean(), Thread.currentThread(), told));
   }
 
   /** How many there have been. */
@@ -79,6 +86,15 @@ final class Starts implements Progress {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // The start is about to notice.
       return false;
+    }
+  }
+
+  @Override
+  public void bytes(String what, long done, long total) {
+    for (var start : all.values()) {
+      if (start.thread().equals(Thread.currentThread())) {
+        start.told().bytes(what, done, total);
+      }
     }
   }
 

@@ -184,7 +184,7 @@ public final class LauncherPod {
             .collect(
                 Collectors.toMap(
                     disk -> ((ClaimSource) disk.source()).claim(),
-                    Disk::driver,
+                    LauncherPod::driver,
                     (one, _) -> one,
                     LinkedHashMap::new));
     named.forEach(out::claim);
@@ -214,9 +214,14 @@ public final class LauncherPod {
     var claim = Json.text(Json.object(volume, "persistentVolumeClaim"), "claimName");
     return vm.disks().stream()
         .filter(disk -> disk.source() instanceof ClaimSource used && used.claim().equals(claim))
-        .map(Disk::driver)
+        .map(LauncherPod::driver)
         .findFirst()
         .orElse(Driver.AUTO);
+  }
+
+  /** An image is written by the node, to what the kubelet has mounted or mapped there. */
+  private static Driver driver(Disk disk) {
+    return disk.fill() != null && disk.driver() == Driver.AUTO ? Driver.KUBELET : disk.driver();
   }
 
   private ObjectNode spec(Vm vm, ObjectNode container, LauncherVolumes volumes) {

@@ -68,14 +68,13 @@ public final class TenantRules {
   }
 
   private void disk(Disk disk) {
+    if (disk.fill() != null) {
+      image(disk, disk.fill().image());
+    }
     switch (disk.source()) {
       case FileSource _ ->
           refuse(disk, "a file source is a path on a node; use an image or a claim instead.");
-      case ImageSource image -> {
-        if (image.reference().toLowerCase(Locale.ROOT).startsWith("oci:")) {
-          refuse(disk, "oci: is a directory on a node; push the image to a registry instead.");
-        }
-      }
+      case ImageSource image -> image(disk, image.reference());
       case NbdSource nbd -> {
         if (nbd.socket() != null) {
           refuse(disk, "a socket is a path on a node; use nbd with a host instead.");
@@ -103,6 +102,12 @@ public final class TenantRules {
           ClaimSource _,
           ContainerSource _,
           IdentitySource _ -> {}
+    }
+  }
+
+  private void image(Disk disk, String reference) {
+    if (reference.toLowerCase(Locale.ROOT).startsWith("oci:")) {
+      refuse(disk, "oci: is a directory on a node; push the image to a registry instead.");
     }
   }
 

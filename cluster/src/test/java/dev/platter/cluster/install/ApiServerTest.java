@@ -135,6 +135,11 @@ class ApiServerTest {
         "1Gi | 1 | {source: {image: a}, copy: {mode: none}} | an image is immutable",
         "1Gi | 1 | {source: {image: a}, target: {bus: virtio, device: sda}} | not on this bus",
         "1Gi | 1 | {source: {image: a}, driver: {name: qemu}} | only a claim has a driver",
+        "1Gi | 1 | {source: {pvc: a}, persistent: b} | only an image is written to a claim",
+        "1Gi | 1 | {source: {image: a}, persistent: b, copy: {mode: clone}} | is the claim itself",
+        "1Gi | 1 | {source: {image: a}, persistent: b, access-mode: read-only} | is the claim itself",
+        "1Gi | 1 | {source: {image: a}, persistent: b, size: 1Gi} | a disk used in place",
+        "1Gi | 1 | {source: {image: a}, persistent: B} | should match",
         "1Gi | 1 | {source: {image: a}, sise: 1Gi} | unknown field",
         "1Gi | 1 | {name: cloud-init, source: {image: a}} | the name of the cloud-init disk",
         "1Gi | 1 | '{name: x, source: {image: a}}, {name: x, source: {image: b}}' | two disks have one name",
@@ -197,6 +202,7 @@ class ApiServerTest {
     "node, create, pods, no",
     "node, list, pods, yes",
     "node, update, leases.coordination.k8s.io, no",
+    "node, update, persistentvolumeclaims, no",
     "node, patch, virtualmachines.platter.dev/status, yes",
     "controller, get, secrets, no",
     "controller, delete, secrets, no",
@@ -231,6 +237,40 @@ class ApiServerTest {
     assertThat(status("{disks: []}", daemon("node2")).err()).contains(why);
     assertThat(api.kubectl("get", "vm", "told", "-o", "wide")).containsPattern("sda .*40");
     api.kubectl("delete", "vm", "told");
+  }
+
+  @Test
+  void aNodesDaemonSaysWhichImageIsOnAClaimAndNothingElse() throws IOException {
+    var made =
+        api.apply(
+            """
+            apiVersion: v1
+            kind: PersistentVolumeClaim
+            metadata: {name: filled, annotations: {a: b}}
+            spec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Mi}}}
+            """);
+    assertThat(made.status()).as(made.output()).isZero();
+    var told = claim("annotations: {platter.dev/fill-record: x}");
+    assertThat(told.status()).as(told.output()).isZero();
+    for (var other :
+        List.of(
+            "annotations: {a: c}",
+            "annotations: {a: null}",
+            "annotations: {platter.dev/refill: x}",
+            "labels: {a: b}",
+            "finalizers: [a.example/b]")) {
+      assertThat(claim(other).err())
+          .as(other)
+          .contains("changes nothing of a claim but the annotation platter.dev/fill-record");
+    }
+    api.kubectl("delete", "pvc", "filled", "--wait=false");
+  }
+
+  private static Shell.Result claim(String metadata) {
+    var words = new ArrayList<>(List.of("patch", "pvc", "filled", "--type=merge", "-p"));
+    words.add("metadata: {" + metadata + "}");
+    words.addAll(daemon("node1"));
+    return api.tryKubectl(words.toArray());
   }
 
   private static List<String> daemon(String node) {

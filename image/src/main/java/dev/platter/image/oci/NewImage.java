@@ -9,6 +9,9 @@ import java.nio.charset.StandardCharsets;
  * platform give the same bytes: no time of creation, no name of a machine.
  */
 public final class NewImage {
+  /** When everything was made, as far as digests are concerned. */
+  static final String CREATED = "1970-01-01T00:00:00Z";
+
   private final Platform platform;
   private final Layer layer;
   private final byte[] config;
@@ -48,7 +51,7 @@ public final class NewImage {
 
   private static ObjectNode config(Platform platform, Digest diffId) {
     ObjectNode config = Json.MAPPER.createObjectNode();
-    config.put("created", "1970-01-01T00:00:00Z");
+    config.put("created", CREATED);
     config.setAll(platform.toJson());
     config.putObject("config");
     config.putObject("rootfs").put("type", "layers").putArray("diff_ids").add(diffId.toString());

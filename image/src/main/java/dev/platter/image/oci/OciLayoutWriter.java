@@ -17,6 +17,8 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.DigestOutputStream;
 import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.zip.GZIPOutputStream;
 
 /**
@@ -60,6 +62,44 @@ public final class OciLayoutWriter {
     NewImage image = addUntagged(platform, content);
     tag(tag, image.manifestDescriptor());
     return image.manifestDescriptor();
+  }
+
+  /**
+   * Adds an image with these layers on top of another, and tags it; a tag in use moves to it.
+   *
+   * @param by what makes the layers, for the history
+   */
+  public Descriptor addOnTop(
+      String tag, BlobSource source, Manifest below, List<Layer.Content> contents, String by)
+      throws IOException {
+    List<Layer> added = new ArrayList<>();
+    for (Layer.Content content : contents) {
+      added.add(addLayer(content));
+    }
+    var image = ImageOnTop.of(source, below, added, by);
+    for (Descriptor layer : below.layers()) {
+      copy(source, layer);
+    }
+    addDocument(MediaTypes.OCI_CONFIG, image.config());
+    Descriptor manifest = addDocument(MediaTypes.OCI_MANIFEST, image.manifest());
+    tag(tag, manifest);
+    return manifest;
+  }
+
+  private void copy(BlobSource source, Descriptor blob) throws IOException {
+    if (Files.exists(blobs.resolve(blob.digest().hex()), LinkOption.NOFOLLOW_LINKS)) {
+      return;
+    }
+    Path temporary = Files.createTempFile(blobs, ".layer-", ".tmp");
+    try {
+      try (InputStream in = source.open(blob);
+          OutputStream out = Files.newOutputStream(temporary)) {
+        in.transferTo(out);
+      }
+      publish(temporary, blobs.resolve(blob.digest().hex()));
+    } finally {
+      Files.deleteIfExists(temporary);
+    }
   }
 
   /**

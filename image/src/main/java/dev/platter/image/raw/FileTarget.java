@@ -25,6 +25,17 @@ final class FileTarget implements RawTarget {
     return new FileTarget(file.channel(), file);
   }
 
+  static FileTarget emptied(Path path) throws IOException {
+    NativeFile file = NativeFile.openToWrite(path);
+    try {
+      file.truncate(0);
+      return new FileTarget(file.channel(), file);
+    } catch (Throwable e) {
+      file.close();
+      throw e;
+    }
+  }
+
   @Override
   public void begin(long size) throws IOException {
     long now = channel.size();

@@ -17,6 +17,11 @@ public sealed interface RawTarget extends Closeable permits FileTarget, DeviceTa
     return FileTarget.create(file);
   }
 
+  /** A file, of which nothing but its name is left. */
+  static RawTarget emptied(Path file) throws IOException {
+    return FileTarget.emptied(file);
+  }
+
   /**
    * A file that is empty, or nothing but zeros and of the disk's size. The channel stays the
    * caller's.

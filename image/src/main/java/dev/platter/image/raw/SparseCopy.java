@@ -64,9 +64,19 @@ public final class SparseCopy {
    * @param progress is told how many bytes of the size are done
    */
   public static void copy(Path source, RawTarget target, LongConsumer progress) throws IOException {
+    copy(source, target, Files.size(source), progress);
+  }
+
+  /**
+   * The same to a target that is larger than the disk: what lies behind the disk reads as zeros.
+   *
+   * @param room how large the target is
+   */
+  public static void copy(Path source, RawTarget target, long room, LongConsumer progress)
+      throws IOException {
     try (NativeFile from = NativeFile.open(source)) {
       long size = from.channel().size();
-      target.begin(size);
+      target.begin(room);
       // Aligned, so that a device can be written past the page cache.
       ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER + PAGE).alignedSlice(PAGE);
       for (long hole = 0; hole < size; ) {
@@ -77,6 +87,7 @@ public final class SparseCopy {
         write(from.channel(), data, hole, target, buffer, progress);
         progress.accept(hole);
       }
+      target.zero(size, room - size);
       target.force();
     }
   }

@@ -1,10 +1,15 @@
 package dev.platter.image.raw;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.function.LongConsumer;
 
 /** Files with holes. */
 public final class SparseFile {
+  private static final int BUFFER = 1 << 20;
+  private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(BUFFER).asReadOnlyBuffer();
+
   private SparseFile() {}
 
   /** Bytes of the file that are not a hole, as the file system tells it. */
@@ -27,6 +32,33 @@ public final class SparseFile {
    */
   public static long onDisk(Path path) throws IOException {
     return Math.multiplyExact(512, NativeFile.blocks(path));
+  }
+
+  /**
+   * Whether a file or block device has no byte but zeros. Holes are stepped over; a device is read
+   * to its end.
+   *
+   * @param progress is told how many bytes were looked at
+   */
+  public static boolean isBlank(Path path, LongConsumer progress) throws IOException {
+    try (NativeFile file = NativeFile.open(path)) {
+      ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER);
+      for (long at = file.nextData(0); at >= 0; at = file.nextData(at)) {
+        for (long hole = file.nextHole(at); at < hole; ) {
+          buffer.clear().limit((int) Math.min(BUFFER, hole - at));
+          int n = file.channel().read(buffer, at);
+          if (n < 0) {
+            return true; // Somebody cut it off meanwhile.
+          }
+          if (buffer.flip().mismatch(ZEROS.slice(0, n)) >= 0) {
+            return false;
+          }
+          at += n;
+          progress.accept(at);
+        }
+      }
+      return true;
+    }
   }
 
   /** A blank raw disk, synced; fails if the name exists. The size is taken as it is. */

@@ -36,15 +36,30 @@ public final class SeekableLayerWriter {
   private static final int DIRECTORY_MODE = 0555;
   private static final int FILE_MODE = 0444;
   private static final int CHUNK = 256 << 10;
+  private static final String OPAQUE = "disk/.wh..wh..opq";
   private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9_.-]{0,89}");
 
   private final int threads;
+  private final boolean hiding;
 
   public SeekableLayerWriter(int threads) {
+    this(threads, false);
+  }
+
+  private SeekableLayerWriter(int threads, boolean hiding) {
     if (threads < 1) {
       throw new IllegalArgumentException("at least one thread is needed");
     }
     this.threads = threads;
+    this.hiding = hiding;
+  }
+
+  /**
+   * The same, for layers that lie above others and hide what those have in {@code /disk}: so nobody
+   * who looks for the disk has to look into them.
+   */
+  public SeekableLayerWriter hidingBelow() {
+    return new SeekableLayerWriter(threads, true);
   }
 
   /**
@@ -111,6 +126,9 @@ public final class SeekableLayerWriter {
           headers(
               tar -> {
                 tar.directory("disk", DIRECTORY_MODE);
+                if (hiding) {
+                  tar.fileHeader(OPAQUE, FILE_MODE, 0);
+                }
                 tar.fileHeader(path, FILE_MODE, file.size());
               }),
           (_, _, _) -> {});
@@ -121,6 +139,9 @@ public final class SeekableLayerWriter {
 
       toc.file(Estargz.LANDMARK, FILE_MODE, 1, landmark.getFirst().digest(), landmark);
       toc.directory("disk/", DIRECTORY_MODE);
+      if (hiding) {
+        toc.emptyFile(OPAQUE, FILE_MODE);
+      }
       toc.file(path, FILE_MODE, file.size(), chunks.digest(), chunks.written());
       return finish(members, toc.finish(), file, chunkSize, chunks.written(), trace);
     }

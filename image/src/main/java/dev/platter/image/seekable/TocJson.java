@@ -28,6 +28,12 @@ final class TocJson implements AutoCloseable {
     json.writeEndObject();
   }
 
+  void emptyFile(String name, int mode) throws IOException {
+    startEntry(name, "reg");
+    attributes(mode);
+    json.writeEndObject();
+  }
+
   /** The first chunk is the entry of the file itself; the last one goes without a size. */
   void file(String name, int mode, long size, Digest whole, List<Chunk> chunks) throws IOException {
     for (Chunk chunk : chunks) {

@@ -50,13 +50,21 @@ final class ImageStore implements AutoCloseable {
    * @param users the VMs
    */
   ImageStore(StateLayout layout, ImageSources sources, ImageUsers users) throws IOException {
+    this(layout, sources, users, CACHE);
+  }
+
+  /**
+   * @param cache how many bytes of unpacked chunks are kept in memory
+   */
+  ImageStore(StateLayout layout, ImageSources sources, ImageUsers users, long cache)
+      throws IOException {
     this.layout = layout;
     this.sources = sources;
     this.users = users;
     this.records = new ImageRecords(layout);
     this.places = new ImagePlaces(layout);
     this.shared =
-        new DiskOpener.Store(new ChunkCache(CACHE), donors, new IndexStore(layout.indexes()));
+        new DiskOpener.Store(new ChunkCache(cache), donors, new IndexStore(layout.indexes()));
     this.web = new WebStore(layout);
     Durable.makeDirectories(layout.images());
     web.clean(this::isUsed, false);

@@ -14,6 +14,9 @@ public interface Images extends AutoCloseable {
   interface BytesDone {
     BytesDone NOBODY = (_, _, _) -> {};
 
+    /** What is said of an image that is written to a claim. */
+    String FILL = "fill";
+
     void bytes(String what, long done, long total);
   }
 

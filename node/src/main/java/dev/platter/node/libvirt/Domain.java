@@ -13,6 +13,7 @@ import java.util.UUID;
  */
 public final class Domain implements AutoCloseable {
   private static final int SHUTDOWN_ACPI_POWER_BUTTON = 1;
+  private static final int XML_MIGRATABLE = 8;
 
   private final LibvirtLibrary library;
   private final Ref ref;
@@ -44,6 +45,12 @@ public final class Domain implements AutoCloseable {
   /** The domain as libvirt completed it, without secrets. */
   public String xml() {
     return library.call(arena -> library.take(library.domainGetXml.pointer(ref.pointer(), 0)));
+  }
+
+  /** The same for another libvirt that is to make a domain whose devices are where these are. */
+  public String migratableXml() {
+    return library.call(
+        arena -> library.take(library.domainGetXml.pointer(ref.pointer(), XML_MIGRATABLE)));
   }
 
   /** Whether its QEMU runs; a transient domain that ended is gone, hence not active. */

@@ -11,7 +11,8 @@ import java.util.UUID;
 
 /**
  * A connection to a libvirtd. Safe for use by many threads at once, virtual ones too: a virtual
- * thread waits, without pinning its carrier, for a platform thread that makes the native call.
+ * thread waits, without pinning its carrier, for a platform thread that makes the native call. But
+ * the call of one may have to wait for the answer to another's.
  *
  * <p>Every {@link Domain}, {@link Secret} and {@link StoragePool} got from here is a native
  * reference and must be closed; libvirt keeps the connection open until the last one is. No call is

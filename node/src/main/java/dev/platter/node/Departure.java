@@ -1,0 +1,26 @@
+package dev.platter.node;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.platter.plan.StateLayout;
+import java.nio.file.Path;
+import java.util.UUID;
+
+/**
+ * What a node writes down of a VM that leaves it.
+ *
+ * @param id of this move and no other
+ * @param state where the other node's state is
+ * @param run where its sockets are
+ * @param libvirt which it uses; empty is Platter's own
+ * @param handed whether the other may have let the guest run
+ */
+record Departure(UUID id, String state, String run, String libvirt, boolean handed) {
+  Departure hand() {
+    return new Departure(id, state, run, libvirt, true);
+  }
+
+  @JsonIgnore
+  StateLayout layout() {
+    return new StateLayout(Path.of(state), Path.of(run));
+  }
+}

@@ -1,0 +1,279 @@
+package dev.platter.node;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
+import dev.platter.node.OutgoingQemu.Copying;
+import dev.platter.node.durable.Cancellation;
+import dev.platter.plan.Relocation;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.function.Supplier;
+
+/**
+ * Moves running VMs to other nodes, so that a guest runs in one place, whoever is killed when.
+ *
+ * <pre>
+ * 1  record     departure.json here: to where
+ * 2  prepare    there: arrival, plan, empty disks, a QEMU that waits
+ * 3  copy       disks, then memory, through this process; the guest runs
+ * 4  pause      the guest, by QEMU, when little is left; the copies of the disks end
+ * 5  send       the rest; this QEMU lets go of its disks, the other has not opened them
+ * 6  hand over  departure.json: the other may let the guest run
+ * 7  decide     arrival there: the VM is the other's
+ * 8  run        the guest, there, and record that the VM is up
+ * 9  remove     all there is of the VM here
+ * </pre>
+ *
+ * <p>Who finds a departure.json under the VM's lock knows that the process died. Before 6 the VM is
+ * this node's and nobody has to be asked: the guest goes on here. After 6 the other node is asked,
+ * under its own lock of the VM, where the arrival that was not decided is undone first; then this
+ * QEMU, which has kept all of the guest, goes on, or it is removed. If the other node's records
+ * cannot be read the guest stands still until they can.
+ *
+ * <p>Each node has its own leases of the sources that both reach, and takes them before its QEMU
+ * starts: between the nodes nobody else can come in. That only one of the two QEMUs writes is due
+ * to 5 and 7.
+ *
+ * <p>The VM's lock is held in all of this.
+ */
+final class Departures {
+  /** If nothing moves for so long the move is given up. */
+  private static final Duration STALLED = Duration.ofMinutes(2);
+
+  private static final long POLL_MILLIS = 10;
+
+  private final StateLayout layout;
+  private final StepRunner runner;
+  private final PlanRunner plans;
+  private final MigrationRecords records;
+  private final Peers peers;
+  private final Progress progress;
+
+  /** Opens the node of another state directory, to see what has become of a VM. */
+  interface Peers {
+    /**
+     * @param libvirt which it uses; empty is Platter's own
+     */
+    Node open(StateLayout layout, String libvirt);
+  }
+
+  Departures(
+      StateLayout layout, StepRunner runner, PlanRunner plans, Peers peers, Progress progress) {
+    this.layout = layout;
+    this.runner = runner;
+    this.plans = plans;
+    this.records = new MigrationRecords(layout);
+    this.peers = peers;
+    this.progress = progress;
+  }
+
+  Migrated run(VmRecord record, Destination to, SecretData secrets) throws IOException {
+    var begun = System.nanoTime();
+    var plan = record.plan();
+    var relocation = to.relocate(plan, record.domainXml(layout), layout);
+    var vm = describe(record, relocation);
+    var departure = to.departure();
+    records.publish(plan.key(), departure);
+    progress.reached(MigrationStage.RECORDED);
+    Passed passed;
+    long standing;
+    try (var arriving = to.receive(vm, departure, layout, secrets)) {
+      progress.reached(MigrationStage.PREPARED);
+      try (var disks = Relay.open(layout.disksSocket(plan.uuid()), arriving.sockets().disks());
+          var memory = Relay.open(layout.memorySocket(plan.uuid()), arriving.sockets().memory())) {
+        standing = copy(record, vm, disks, memory);
+        runner.moving().outgoing(plan).switchOver();
+        arriving.complete();
+        passed = new Passed(disks.passed(), memory.passed());
+      }
+      progress.reached(MigrationStage.SENT);
+      records.publish(plan.key(), departure.hand());
+      progress.reached(MigrationStage.HANDED);
+      arriving.decide();
+      progress.reached(MigrationStage.DECIDED);
+      arriving.run();
+      standing = System.nanoTime() - standing;
+      progress.reached(MigrationStage.RUNNING);
+      arriving.finish();
+    } catch (ClosedByInterruptException e) {
+      Cancellation.shield(() -> settleAfter(record, e));
+      throw Cancellation.cancelled();
+    } catch (IOException | RuntimeException e) {
+      Cancellation.shield(() -> settleAfter(record, e));
+      throw e;
+    }
+    leave(record, departure);
+    return new Migrated(
+        passed.memory(),
+        passed.disks(),
+        Duration.ofNanos(System.nanoTime() - begun),
+        Duration.ofNanos(standing));
+  }
+
+  private record Passed(long disks, long memory) {}
+
+  private MovingVm describe(VmRecord record, Relocation relocation) throws IOException {
+    var plan = record.plan();
+    var stored = record.domainXml(layout);
+    var sizes = new HashMap<String, Long>();
+    var live = runner.disks(plan);
+    for (var disk : relocation.copied()) {
+      sizes.put(disk.to(), live.size(disk.device()));
+    }
+    var seed = layout.seed(record.directory());
+    return new MovingVm(
+        relocation.plan(),
+        relocation.domain(stored),
+        MovedDomain.of(runner.moving().describe(plan), relocation::path),
+        Files.exists(seed) ? seed : null,
+        sizes,
+        relocation.copied());
+  }
+
+  /** Until the guest stands still; returns when it still ran. */
+  private long copy(VmRecord record, MovingVm vm, Relay disks, Relay memory) throws IOException {
+    var qemu = runner.moving().outgoing(record.plan());
+    qemu.copy(vm.disks(), layout.disksSocket(record.plan().uuid()));
+    await("disks", qemu::copying, disks);
+    progress.reached(MigrationStage.MIRRORED);
+    qemu.send(layout.memorySocket(record.plan().uuid()));
+    var ran = await("memory", qemu::sending, memory);
+    qemu.endCopies();
+    progress.reached(MigrationStage.PAUSED);
+    return ran;
+  }
+
+  /** Returns the last time at which it was not finished. */
+  private long await(String what, Supplier<Copying> copying, Relay relay) {
+    var before = System.nanoTime();
+    var moved = before;
+    var passed = relay.passed();
+    while (true) {
+      Cancellation.check();
+      var now = System.nanoTime();
+      var copied = copying.get();
+      progress.bytes(what, copied.done(), copied.total());
+      if (copied.finished()) {
+        return before;
+      }
+      before = now;
+      if (relay.passed() != passed) {
+        passed = relay.passed();
+        moved = now;
+      } else if (now - moved > STALLED.toNanos()) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE,
+            "no byte of the VM's " + what + " has moved for " + STALLED.toSeconds() + " s",
+            "The VM goes on where it is. Does the other node's disk answer?");
+      }
+      pause();
+    }
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(POLL_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw Cancellation.cancelled();
+    }
+  }
+
+  private void settleAfter(VmRecord record, Exception cause) {
+    try {
+      settle(record);
+    } catch (IOException | RuntimeException e) {
+      // The record is still there, and the next command goes on from it.
+      cause.addSuppressed(e);
+    }
+  }
+
+  /** Ends a move that was begun, here or there; nothing happens if there is none. */
+  void settle(VmRecord record) throws IOException {
+    var key = record.plan().key();
+    var found = records.departure(key);
+    if (found.isEmpty()) {
+      return;
+    }
+    var departure = found.get();
+    if (!departure.handed()) {
+      stay(record);
+      forgetThere(record, departure);
+      return;
+    }
+    var theirs = new MigrationRecords(departure.layout());
+    if (theirs.decided(key, departure)) {
+      goOnThere(record, departure);
+    } else {
+      settleThere(record, departure);
+    }
+    if (theirs.decided(key, departure)) {
+      leave(record, departure);
+    } else {
+      stay(record);
+      theirs.forgetArrival(key, departure);
+    }
+  }
+
+  /** Takes the VM from this node, whatever became of it at the other. */
+  void giveUp(VmRecord record) throws IOException {
+    if (records.departure(record.plan().key()).isPresent()) {
+      runner.end(record.plan());
+      records.forgetDeparture(record.plan().key());
+    }
+  }
+
+  private void stay(VmRecord record) throws IOException {
+    var plan = record.plan();
+    if (runner.domainExists(plan)) {
+      runner.moving().outgoing(plan).stay();
+      runner.disks(plan).resume();
+    }
+    records.forgetDeparture(plan.key());
+  }
+
+  /** Afterwards the VM is the other node's or there is nothing of it there. */
+  private void settleThere(VmRecord record, Departure departure) throws IOException {
+    if (!Files.isDirectory(departure.layout().state())) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the VM %s was moving to the node in %s, which is not there, and may run there"
+              .formatted(record.plan().key(), departure.state()),
+          "Make it available; or remove the VM here with 'platter rm --force'.");
+    }
+    try (var node = peers.open(departure.layout(), departure.libvirt())) {
+      node.settle(record.plan().key());
+    }
+  }
+
+  /** What is left there is undone by the next command there, if not now. */
+  private void forgetThere(VmRecord record, Departure departure) {
+    try {
+      settleThere(record, departure);
+      new MigrationRecords(departure.layout()).forgetArrival(record.plan().key(), departure);
+    } catch (IOException | PlatterException e) {
+      progress.warning("the other node is not tidy: " + e.getMessage());
+    }
+  }
+
+  /** Somebody who works on the VM there has let its guest go on already. */
+  private void goOnThere(VmRecord record, Departure departure) {
+    try (var node = peers.open(departure.layout(), departure.libvirt())) {
+      node.settleIfIdle(record.plan().key());
+    } catch (IOException | PlatterException e) {
+      progress.warning("the other node is not tidy: " + e.getMessage());
+    }
+  }
+
+  /** The VM is the other node's. */
+  private void leave(VmRecord record, Departure departure) throws IOException {
+    var key = record.plan().key();
+    plans.goTo(record, Journal.Goal.REMOVE);
+    new MigrationRecords(departure.layout()).forgetArrival(key, departure);
+  }
+}

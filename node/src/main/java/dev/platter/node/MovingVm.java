@@ -1,0 +1,24 @@
+package dev.platter.node;
+
+import dev.platter.plan.Plan;
+import dev.platter.plan.Relocation;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A VM as the node that it comes to has to make it.
+ *
+ * @param domainXml to be stored, for later starts
+ * @param running what QEMU is started with now
+ * @param seed its cloud-init disk; null if it has none
+ * @param sizes of the disks that are copied, by their paths there
+ */
+record MovingVm(
+    Plan plan,
+    String domainXml,
+    String running,
+    @Nullable Path seed,
+    Map<String, Long> sizes,
+    List<Relocation.Copied> disks) {}
