@@ -40,6 +40,7 @@ final class Arrivals {
   /** Makes all that the VM needs here, up to a QEMU that waits. If it fails nothing is left. */
   VmRecord prepare(MovingVm vm, Arrival arrival, SecretData secrets) throws IOException {
     var plan = vm.plan();
+    records.refuseUnseen(plan.key());
     plans.prepare(plan, plan.steps());
     records.publish(plan.key(), arrival);
     var directory = layout.vm(plan.key());

@@ -88,6 +88,22 @@ final class MigrationRecords {
     }
   }
 
+  /**
+   * Fails if the VM came here before and the node that it came from has not seen it: what says so
+   * must not be overwritten, or that node would take the VM for its own.
+   */
+  void refuseUnseen(VmKey key) throws IOException {
+    forgetIfSettled(key);
+    var found = arrival(key);
+    if (found.isPresent()) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the VM %s came to this node before, and the node in %s does not know it yet"
+              .formatted(key, found.get().from()),
+          "Any command there, such as 'platter ps', lets it see.");
+    }
+  }
+
   private static <T> Optional<T> read(Path file, Class<T> type) throws IOException {
     try {
       return Optional.of(JSON.readValue(Files.readAllBytes(file), type));
