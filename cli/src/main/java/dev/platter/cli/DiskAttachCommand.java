@@ -37,7 +37,7 @@ final class DiskAttachCommand extends NodeCommand {
     var taken = opened.status(key).plan().disks().stream().map(PlannedDisk::device).toList();
     var disk =
         Manifests.readDisk(Manifest.shown(file), Manifest.text(file), taken, key.namespace());
-    opened.attach(key, disk, Manifest.objects(objects));
+    opened.disks(key).attach(disk, Manifest.objects(objects));
     out().println(disk.name() + " is attached to " + vm + " as " + disk.target().device());
     out().flush();
   }

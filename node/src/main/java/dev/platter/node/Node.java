@@ -1,11 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.dialect.Objects;
-import dev.platter.model.ByteSize;
-import dev.platter.model.ContainerSource;
-import dev.platter.model.Disk;
 import dev.platter.model.ImageLogins;
-import dev.platter.model.Inside;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
@@ -13,12 +9,8 @@ import dev.platter.model.Vm;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
-import dev.platter.plan.Answers;
-import dev.platter.plan.Claims;
-import dev.platter.plan.NodeFacts;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
-import dev.platter.plan.Planner;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -26,7 +18,6 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -42,7 +33,7 @@ public final class Node implements AutoCloseable {
   private final IdentityDisks identities;
   private final IdentityMoves moves;
   private final LocalDisks disks;
-  private final ImageDigests digests;
+  private final Planning planning;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -71,7 +62,6 @@ public final class Node implements AutoCloseable {
     this.images = images;
     this.pools = pools;
     var fill = new ClaimFill(layout, images, disks, records, progress);
-    this.digests = new ImageDigests(images, fill, progress);
     var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
     var runner =
         new StepRunner(
@@ -89,6 +79,8 @@ public final class Node implements AutoCloseable {
     this.executor = new Executor(layout, runner, LocalNode::peer, progress);
     this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
     this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
+    var digests = new ImageDigests(images, fill, progress);
+    this.planning = new Planning(layout, machine, digests, pools, identities);
   }
 
   private boolean exists(VmKey key) {
@@ -145,48 +137,11 @@ public final class Node implements AutoCloseable {
    * @param given what the VM refers to
    */
   public Planned plan(Vm vm, Objects given) throws IOException {
-    return plan(vm, given, VmRecord.find(layout, key(vm)).map(VmRecord::plan));
+    return planning.plan(vm, given);
   }
 
   private static VmKey key(Vm vm) {
     return new VmKey(vm.namespace(), vm.name());
-  }
-
-  /**
-   * Whole, unless there are containers that have not answered.
-   *
-   * @param known the plan that the VM has, be it whole or the beginning of one
-   */
-  private Planned plan(Vm described, Objects given, Optional<Plan> known) throws IOException {
-    DynamicVolumes.check(described);
-    var vm = Claims.resolve(described, given.volumes(), given.secrets());
-    var facts = facts(vm, known, given.secrets().logins());
-    var planned = Planner.plan(vm, facts);
-    if (planned.plan().whole() || known.isEmpty()) {
-      return planned;
-    }
-    var answers = DynamicVolumes.answers(known.get());
-    if (!answers.keySet().containsAll(DynamicVolumes.disks(planned.plan()))) {
-      return planned;
-    }
-    var answered = Answers.resolve(vm, answers);
-    return planned.then(
-        Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
-  }
-
-  private NodeFacts facts(Vm vm, Optional<Plan> known, ImageLogins logins) throws IOException {
-    var directories = new HashMap<>(pools.directories());
-    known.ifPresent(plan -> directories.putAll(plan.pools()));
-    return new NodeFacts(
-        layout,
-        machine.accelerator(),
-        known.map(Plan::libvirt).orElseGet(machine::libvirt),
-        known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
-        machine.emulator(),
-        digests.of(vm, known, logins),
-        directories,
-        machine.isolated(),
-        identities.places(vm));
   }
 
   /** Makes and starts the VM, or starts it again if it is there, stopped, and still the same. */
@@ -214,12 +169,13 @@ public final class Node implements AutoCloseable {
     executor.start(
         key(vm),
         given.secrets(),
-        record -> refuseOther(record, plan(vm, given, Optional.of(record.plan()))));
+        record -> refuseOther(record, planning.plan(vm, given, Optional.of(record.plan()))));
     return watched(key(vm));
   }
 
   private VmStatus create(Vm vm, Objects given, Planned planned) throws IOException {
-    executor.create(planned, given.secrets(), begun -> plan(vm, given, Optional.of(begun)));
+    executor.create(
+        planned, given.secrets(), begun -> planning.plan(vm, given, Optional.of(begun)));
     return watched(key(vm));
   }
 
@@ -311,42 +267,7 @@ public final class Node implements AutoCloseable {
 
   /** The disks of a VM that runs, to be changed. */
   public VmDisks disks(VmKey key) {
-    return new VmDisks(layout, executor, key);
-  }
-
-  /**
-   * Gives a running VM one more disk. An image must be here in full before: a disk that is read
-   * through the daemon is put below QEMU before its guest runs.
-   *
-   * @param disk as the dialect reads it for this VM
-   */
-  public void attach(VmKey key, Disk disk, Objects given) throws IOException {
-    if (disk.source() instanceof ContainerSource container) {
-      throw PlatterException.of(
-          Code.UNSUPPORTED,
-          "a volume that a container makes (%s) cannot be attached to a running VM"
-              .formatted(container.image()),
-          "Put the disk into the VM's description and make the VM with it.");
-    }
-    var vm = status(key).plan();
-    var planned =
-        plan(
-            new Vm(
-                vm.namespace(),
-                vm.name(),
-                vm.uuid(),
-                1,
-                ByteSize.mebibytes(1),
-                List.of(disk),
-                null,
-                List.of(),
-                Inside.NOTHING,
-                null),
-            given);
-    for (var image : planned.plan().images().entrySet()) {
-      images.complete(image.getKey(), image.getValue(), given.secrets().logins(), progress);
-    }
-    disks(key).attach(planned, given.secrets());
+    return new VmDisks(layout, executor, planning, images, progress, key);
   }
 
   public List<VmStatus> list() throws IOException {

@@ -1,9 +1,15 @@
 package dev.platter.node;
 
+import dev.platter.dialect.Objects;
 import dev.platter.model.ByteSize;
+import dev.platter.model.ContainerSource;
+import dev.platter.model.Disk;
+import dev.platter.model.Inside;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
+import dev.platter.model.Vm;
+import dev.platter.node.image.Images;
 import dev.platter.plan.DiskChange;
 import dev.platter.plan.DiskChanges;
 import dev.platter.plan.Planned;
@@ -12,7 +18,6 @@ import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.util.List;
-import java.util.Objects;
 import java.util.OptionalLong;
 
 /** The disks of a VM, changed while it runs. */
@@ -21,11 +26,23 @@ public final class VmDisks {
 
   private final StateLayout layout;
   private final Executor executor;
+  private final Planning planning;
+  private final Images images;
+  private final Progress progress;
   private final VmKey key;
 
-  VmDisks(StateLayout layout, Executor executor, VmKey key) {
+  VmDisks(
+      StateLayout layout,
+      Executor executor,
+      Planning planning,
+      Images images,
+      Progress progress,
+      VmKey key) {
     this.layout = layout;
     this.executor = executor;
+    this.planning = planning;
+    this.images = images;
+    this.progress = progress;
     this.key = key;
   }
 
@@ -37,7 +54,7 @@ public final class VmDisks {
     public List<String> snapshots() {
       return disk.chain().reversed().stream()
           .map(PlannedDisk.Link::snapshot)
-          .filter(Objects::nonNull)
+          .filter(java.util.Objects::nonNull)
           .toList();
     }
   }
@@ -77,9 +94,44 @@ public final class VmDisks {
   }
 
   /**
+   * Gives a running VM one more disk. An image must be here in full before: a disk that is read
+   * through the daemon is put below QEMU before its guest runs.
+   *
+   * @param disk as the dialect reads it for this VM
+   */
+  public void attach(Disk disk, Objects given) throws IOException {
+    if (disk.source() instanceof ContainerSource container) {
+      throw PlatterException.of(
+          Code.UNSUPPORTED,
+          "a volume that a container makes (%s) cannot be attached to a running VM"
+              .formatted(container.image()),
+          "Put the disk into the VM's description and make the VM with it.");
+    }
+    var vm = VmRecord.find(layout, key).orElseThrow(() -> Executor.noSuchVm(key)).plan();
+    var planned =
+        planning.plan(
+            new Vm(
+                vm.namespace(),
+                vm.name(),
+                vm.uuid(),
+                1,
+                ByteSize.mebibytes(1),
+                List.of(disk),
+                null,
+                List.of(),
+                Inside.NOTHING,
+                null),
+            given);
+    for (var image : planned.plan().images().entrySet()) {
+      images.complete(image.getKey(), image.getValue(), given.secrets().logins(), progress);
+    }
+    attach(planned, given.secrets());
+  }
+
+  /**
    * @param alone the plan of a VM that has this disk and no other
    */
-  void attach(Planned alone, SecretData secrets) throws IOException {
+  private void attach(Planned alone, SecretData secrets) throws IOException {
     change(
         secrets,
         (changes, live) -> {

@@ -242,7 +242,7 @@ class ContainerDiskTest {
     var disk = Manifests.readDisk("disk.yaml", data(lab.iscsi()), List.of("sda"), "default");
     var refused =
         catchThrowableOfType(
-            PlatterException.class, () -> guest.node().attach(vm.key(), disk, Objects.NONE));
+            PlatterException.class, () -> guest.node().disks(vm.key()).attach(disk, Objects.NONE));
     assertThat(refused.code()).isEqualTo(Code.UNSUPPORTED);
     assertThat(refused.next()).contains("description");
   }

@@ -67,7 +67,10 @@ class LiveDisksTest {
 
   private void attach(String disk) throws IOException {
     var taken = guest.node().status(KEY).plan().disks().stream().map(PlannedDisk::device).toList();
-    guest.node().attach(KEY, Manifests.readDisk("disk.yaml", disk, taken, "default"), Objects.NONE);
+    guest
+        .node()
+        .disks(KEY)
+        .attach(Manifests.readDisk("disk.yaml", disk, taken, "default"), Objects.NONE);
   }
 
   private RunningQemu qemu(VmStatus vm) {

@@ -50,15 +50,15 @@ class LiveSweepTest {
       case "snapshot" -> node.disks(KEY).snapshot("root", SNAPSHOT);
       case "rmsnapshot" -> node.disks(KEY).removeSnapshot("root", SNAPSHOT);
       case "attach" ->
-          node.attach(
-              KEY,
-              Manifests.readDisk(
-                  "disk.yaml",
-                  "{name: more, source: {file: %s}, copy: {mode: copy-on-write}, keep: true}"
-                      .formatted(node.layout().state().resolveSibling("more.raw")),
-                  devices(node.status(KEY).plan()),
-                  "default"),
-              Objects.NONE);
+          node.disks(KEY)
+              .attach(
+                  Manifests.readDisk(
+                      "disk.yaml",
+                      "{name: more, source: {file: %s}, copy: {mode: copy-on-write}, keep: true}"
+                          .formatted(node.layout().state().resolveSibling("more.raw")),
+                      devices(node.status(KEY).plan()),
+                      "default"),
+                  Objects.NONE);
       default -> node.disks(KEY).detach("more");
     }
   }

@@ -172,7 +172,7 @@ class RawDeviceNodeTest {
   private static void attach(GuestNode guest, Object device) throws IOException {
     var taken = guest.node().status(KEY).plan().disks().stream().map(PlannedDisk::device).toList();
     var disk = Manifests.readDisk("d.yaml", "{name: e, source: {pvc: x}}", taken, "default");
-    guest.node().attach(KEY, from(disk, device, true), Objects.NONE);
+    guest.node().disks(KEY).attach(from(disk, device, true), Objects.NONE);
   }
 
   @Test

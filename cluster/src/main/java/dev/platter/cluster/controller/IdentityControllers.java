@@ -1,6 +1,6 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityChanges;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.OnChange;
@@ -14,11 +14,8 @@ import io.fabric8.kubernetes.api.model.ObjectMeta;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.apps.StatefulSet;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.dsl.base.PatchContext;
-import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.fabric8.kubernetes.client.informers.cache.Cache;
-import io.fabric8.kubernetes.client.utils.Serialization;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
@@ -38,6 +35,7 @@ final class IdentityControllers
   private static final String BY_SET = "set";
 
   private final KubernetesClient client;
+  private final IdentityChanges changes;
   private final Predicate<String> nodes;
   private final Events events;
   private final SharedIndexInformer<VmIdentity> identities;
@@ -56,6 +54,7 @@ final class IdentityControllers
   IdentityControllers(
       KubernetesClient client, Predicate<String> nodes, Duration imageGrace, Metrics metrics) {
     this.client = client;
+    this.changes = new IdentityChanges(client);
     this.nodes = nodes;
     this.events = new Events(client);
     identities = client.resources(VmIdentity.class).inAnyNamespace().runnableInformer(0);
@@ -189,19 +188,12 @@ final class IdentityControllers
 
   @Override
   public void finalizers(VmIdentity identity, List<String> finalizers) {
-    client
-        .resource(identity)
-        .patch(PatchContext.of(PatchType.JSON_MERGE), Finalizers.patch(identity, finalizers));
+    changes.finalizers(identity, finalizers);
   }
 
   @Override
   public void place(VmIdentity identity, String node) {
-    var meta = Map.of("resourceVersion", identity.getMetadata().getResourceVersion());
-    client
-        .resource(identity)
-        .patch(
-            PatchContext.of(PatchType.JSON_MERGE),
-            Serialization.asJson(Map.of("metadata", meta, "spec", Map.of("nodeName", node))));
+    changes.place(identity, node);
   }
 
   @Override

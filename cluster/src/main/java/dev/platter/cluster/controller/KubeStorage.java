@@ -1,6 +1,6 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityChanges;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
@@ -12,8 +12,6 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.storage.StorageClass;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.dsl.base.PatchContext;
-import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.fabric8.kubernetes.client.informers.cache.Cache;
 import java.util.Comparator;
@@ -30,6 +28,7 @@ final class KubeStorage implements Storage, AutoCloseable {
   private static final String DEFAULT = "storageclass.kubernetes.io/is-default-class";
 
   private final KubernetesClient client;
+  private final IdentityChanges changes;
   private final SnapshotApi snapshots;
   private final SharedIndexInformer<VmIdentity> identities;
   private final SharedIndexInformer<VmImage> images;
@@ -38,6 +37,7 @@ final class KubeStorage implements Storage, AutoCloseable {
 
   KubeStorage(KubernetesClient client, SharedIndexInformer<VmIdentity> identities) {
     this.client = client;
+    this.changes = new IdentityChanges(client);
     this.snapshots = new SnapshotApi(client);
     this.identities = identities;
     images = client.resources(VmImage.class).inAnyNamespace().runnableInformer(0);
@@ -166,18 +166,12 @@ final class KubeStorage implements Storage, AutoCloseable {
 
   @Override
   public void status(VmIdentity identity, IdentityStatus status) {
-    var changed = new VmIdentity();
-    changed.setMetadata(identity.getMetadata());
-    changed.setSpec(identity.getSpec());
-    changed.setStatus(status);
-    client.resource(changed).updateStatus();
+    changes.status(identity, status);
   }
 
   @Override
   public void finalizers(VmIdentity identity, List<String> finalizers) {
-    client
-        .resource(identity)
-        .patch(PatchContext.of(PatchType.JSON_MERGE), Finalizers.patch(identity, finalizers));
+    changes.finalizers(identity, finalizers);
   }
 
   @Override

@@ -136,10 +136,17 @@ record PodView(Pod pod) {
   Outcome end() {
     var gate = condition(Names.RUNNING_GATE);
     var said = gate == null ? null : reason(gate.getReason());
-    if (gate != null && said != null && said != Reason.RUNNING && said != Reason.STARTING) {
+    var end = terminated();
+    // The counters that tell the node's daemon are gone with the container, and kubelet may be the
+    // first to see its end.
+    if (end != null
+        && "OOMKilled".equals(end.getReason())
+        && (said == null || said == Reason.CRASHED || isUp(said))) {
+      return new Outcome(Reason.OUT_OF_MEMORY, Reason.OUT_OF_MEMORY.sentence());
+    }
+    if (gate != null && said != null && !isUp(said)) {
       return new Outcome(said, text(gate.getMessage(), said));
     }
-    var end = terminated();
     if (end == null) {
       var status = pod.getStatus();
       var why = status == null ? null : status.getReason();
@@ -149,13 +156,14 @@ record PodView(Pod pod) {
               ? "The pod ended."
               : "The pod ended: " + why + ": " + text(status.getMessage(), Reason.CRASHED));
     }
-    if ("OOMKilled".equals(end.getReason())) {
-      return new Outcome(Reason.OUT_OF_MEMORY, Reason.OUT_OF_MEMORY.sentence());
-    }
     var reason = failed() ? Reason.CRASHED : Reason.STOPPED;
     var message = end.getMessage() == null ? "" : " " + end.getMessage().strip();
     return new Outcome(
         reason, failed() ? "Exit status " + end.getExitCode() + "." + message : reason.sentence());
+  }
+
+  private static boolean isUp(Reason reason) {
+    return reason == Reason.RUNNING || reason == Reason.STARTING;
   }
 
   /** A reason and what there is to say about it. */

@@ -1,6 +1,6 @@
 package dev.platter.cluster.node;
 
-import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityChanges;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.OnChange;
@@ -9,23 +9,19 @@ import dev.platter.model.IdentityKey;
 import dev.platter.node.move.MoveSource;
 import io.fabric8.kubernetes.api.model.Node;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.dsl.base.PatchContext;
-import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import io.fabric8.kubernetes.client.informers.ExceptionHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import java.net.InetSocketAddress;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /** Identities and nodes of the API server. */
 final class KubeIdentities implements IdentityKeeper.Objects, IdentityMover.Peers, AutoCloseable {
-  private static final PatchContext MERGE = PatchContext.of(PatchType.JSON_MERGE);
-
   private final KubernetesClient client;
+  private final IdentityChanges changes;
   private final SharedIndexInformer<VmIdentity> identities;
   private final SharedIndexInformer<Node> nodes;
 
@@ -34,6 +30,7 @@ final class KubeIdentities implements IdentityKeeper.Objects, IdentityMover.Peer
    */
   KubeIdentities(KubernetesClient client, Consumer<IdentityKey> changed, Consumer<String> log) {
     this.client = client;
+    this.changes = new IdentityChanges(client);
     ExceptionHandler again =
         (_, problem) -> {
           log.accept("waits for the API server: " + problem.getMessage());
@@ -112,24 +109,12 @@ final class KubeIdentities implements IdentityKeeper.Objects, IdentityMover.Peer
 
   @Override
   public void status(VmIdentity identity, IdentityStatus status) {
-    client
-        .resource(identity)
-        .subresource("status")
-        .patch(
-            MERGE,
-            client
-                .getKubernetesSerialization()
-                .asJson(
-                    Map.of(
-                        "metadata",
-                        Map.of("resourceVersion", identity.getMetadata().getResourceVersion()),
-                        "status",
-                        status)));
+    changes.status(identity, status);
   }
 
   @Override
   public void finalizers(VmIdentity identity, List<String> finalizers) {
-    client.resource(identity).patch(MERGE, Finalizers.patch(identity, finalizers));
+    changes.finalizers(identity, finalizers);
   }
 
   @Override

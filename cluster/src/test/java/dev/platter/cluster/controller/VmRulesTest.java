@@ -249,6 +249,17 @@ class VmRulesTest {
         .getTerminated()
         .setReason("OOMKilled");
     assertThat(ready(decide(vm, pod))).isEqualTo("OutOfMemory");
+    var unexplained =
+        new PodBuilder(pod)
+            .editStatus()
+            .addNewCondition()
+            .withType(Names.RUNNING_GATE)
+            .withStatus("False")
+            .withReason(Reason.CRASHED.word())
+            .endCondition()
+            .endStatus()
+            .build();
+    assertThat(ready(decide(vm, unexplained))).isEqualTo("OutOfMemory");
   }
 
   @Test

@@ -1,0 +1,67 @@
+package dev.platter.node;
+
+import dev.platter.dialect.Objects;
+import dev.platter.model.ImageLogins;
+import dev.platter.model.Vm;
+import dev.platter.plan.Answers;
+import dev.platter.plan.Claims;
+import dev.platter.plan.NodeFacts;
+import dev.platter.plan.Plan;
+import dev.platter.plan.Planned;
+import dev.platter.plan.Planner;
+import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Optional;
+
+/** Finds out what the planner has to know of this machine, and has it plan. Nothing is changed. */
+record Planning(
+    StateLayout layout,
+    Machine machine,
+    ImageDigests digests,
+    Pools pools,
+    IdentityDisks identities) {
+  /** A VM that exists keeps what it was made with. */
+  Planned plan(Vm vm, Objects given) throws IOException {
+    var known = VmRecord.find(layout, new VmKey(vm.namespace(), vm.name()));
+    return plan(vm, given, known.map(VmRecord::plan));
+  }
+
+  /**
+   * Whole, unless there are containers that have not answered.
+   *
+   * @param known the plan that the VM has, be it whole or the beginning of one
+   */
+  Planned plan(Vm described, Objects given, Optional<Plan> known) throws IOException {
+    DynamicVolumes.check(described);
+    var vm = Claims.resolve(described, given.volumes(), given.secrets());
+    var facts = facts(vm, known, given.secrets().logins());
+    var planned = Planner.plan(vm, facts);
+    if (planned.plan().whole() || known.isEmpty()) {
+      return planned;
+    }
+    var answers = DynamicVolumes.answers(known.get());
+    if (!answers.keySet().containsAll(DynamicVolumes.disks(planned.plan()))) {
+      return planned;
+    }
+    var answered = Answers.resolve(vm, answers);
+    return planned.then(
+        Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
+  }
+
+  private NodeFacts facts(Vm vm, Optional<Plan> known, ImageLogins logins) throws IOException {
+    var directories = new HashMap<>(pools.directories());
+    known.ifPresent(plan -> directories.putAll(plan.pools()));
+    return new NodeFacts(
+        layout,
+        machine.accelerator(),
+        known.map(Plan::libvirt).orElseGet(machine::libvirt),
+        known.flatMap(DynamicVolumes::containerd).orElseGet(machine::containerd),
+        machine.emulator(),
+        digests.of(vm, known, logins),
+        directories,
+        machine.isolated(),
+        identities.places(vm));
+  }
+}
