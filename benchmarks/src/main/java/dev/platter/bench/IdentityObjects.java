@@ -2,15 +2,13 @@ package dev.platter.bench;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,6 +18,7 @@ import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 
 /**
@@ -66,7 +65,10 @@ final class IdentityObjects {
   private final String server;
   private final String image;
   private final int count;
-  private final HttpClient http = HttpClient.newHttpClient();
+
+  /** The proxy takes an offer of HTTP/2 for a request to upgrade what is behind it. */
+  private final HttpClient http =
+      HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
   private IdentityObjects(BenchCluster cluster, String address, String image, int count) {
     this.cluster = cluster;
@@ -133,31 +135,38 @@ final class IdentityObjects {
 
   private double ready(String prefix) throws Exception {
     try (var watching = Executors.newSingleThreadExecutor()) {
-      var watch = http.send(get(IDENTITIES + "?watch=1"), BodyHandlers.ofInputStream());
-      try (var lines =
-          new BufferedReader(new InputStreamReader(watch.body(), StandardCharsets.UTF_8))) {
-        var seen = watching.submit(() -> seen(lines, prefix));
-        var begun = System.nanoTime();
-        each(prefix, name -> send("POST", IDENTITIES, "json", object("VirtletVMIdentity", name)));
+      var begun = System.nanoTime();
+      var seen = watching.submit(() -> seen(prefix));
+      each(prefix, name -> send("POST", IDENTITIES, "json", object("VirtletVMIdentity", name)));
+      try {
         return (seen.get(PATIENCE.toSeconds(), TimeUnit.SECONDS) - begun) / 1e6;
+      } catch (TimeoutException e) {
+        watching.shutdownNow();
+        throw new IOException("not all are ready, such as " + list(IDENTITIES).path(0), e);
       }
     }
   }
 
-  /** When the last of them was ready. */
-  private long seen(BufferedReader lines, String prefix) throws IOException {
+  /** When the last of them was ready. A watch may end at any time, and another goes on. */
+  private long seen(String prefix) throws Exception {
     Set<String> ready = new HashSet<>();
-    for (var line = lines.readLine(); line != null; line = lines.readLine()) {
-      var object = JSON.readTree(line).path("object");
-      var name = object.path("metadata").path("name").asText();
-      if (name.startsWith(prefix) && object.path("status").path("ready").asBoolean()) {
-        ready.add(name);
-      }
-      if (ready.size() == count) {
-        return System.nanoTime();
+    while (true) {
+      var watch = http.send(get(IDENTITIES + "?watch=1"), BodyHandlers.ofLines());
+      try (var lines = watch.body()) {
+        for (var line : (Iterable<String>) lines::iterator) {
+          var object = JSON.readTree(line).path("object");
+          var name = object.path("metadata").path("name").asText();
+          if (name.startsWith(prefix) && object.path("status").path("ready").asBoolean()) {
+            ready.add(name);
+          }
+          if (ready.size() == count) {
+            return System.nanoTime();
+          }
+        }
+      } catch (UncheckedIOException e) {
+        // Without a version, the next one begins with all that there is.
       }
     }
-    throw new IOException("the watch ended when " + ready.size() + " were ready");
   }
 
   private double bare(String prefix) throws Exception {
