@@ -1,16 +1,22 @@
 package dev.platter.node;
 
+import java.util.Objects;
 import java.util.UUID;
 
 /**
  * What a node writes down of a VM that comes to it. It stays until the node that the VM comes from
- * has seen it, be the VM gone by then.
+ * has seen it, be the VM gone by then, and until the VM has come up.
  *
  * @param id of the move, which the other node's {@link Departure} has too
  * @param from where the other node's state is
  * @param decided whether the VM is this node's
  */
 record Arrival(UUID id, String from, boolean decided) {
+  Arrival {
+    Objects.requireNonNull(id, "it has no id");
+    Objects.requireNonNull(from, "it does not say from where");
+  }
+
   Arrival decide() {
     return new Arrival(id, from, true);
   }

@@ -90,20 +90,10 @@ final class Arrivals {
   /** Finishes the arrival of a VM that is this node's; nothing happens if there is none. */
   void settle(VmRecord record) throws IOException {
     var found = records.arrival(record.plan().key());
-    if (found.isEmpty() || !found.get().decided()) {
-      return;
-    }
-    var state = plans.state(record);
-    if (state.open() == Journal.Goal.UP && !state.everUp() && cameBy(record, found.get())) {
+    if (found.isPresent() && records.isDue(record, found.get())) {
       run(record);
       finish(record);
     }
-  }
-
-  /** The VM that came may be gone by now, and this be another of its name. */
-  private boolean cameBy(VmRecord record, Arrival arrival) throws IOException {
-    var mark = layout.arriving(record.directory());
-    return Files.exists(mark) && Files.readString(mark, US_ASCII).equals(arrival.id().toString());
   }
 
   void run(VmRecord record) {

@@ -3,6 +3,7 @@ package dev.platter.node;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.platter.plan.StateLayout;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.UUID;
 
 /**
@@ -15,6 +16,13 @@ import java.util.UUID;
  * @param handed whether the other may have let the guest run
  */
 record Departure(UUID id, String state, String run, String libvirt, boolean handed) {
+  Departure {
+    Objects.requireNonNull(id, "it has no id");
+    Objects.requireNonNull(state, "it does not say where to");
+    Objects.requireNonNull(run, "it does not say where to");
+    Objects.requireNonNull(libvirt, "it has no libvirt");
+  }
+
   Departure hand() {
     return new Departure(id, state, run, libvirt, true);
   }

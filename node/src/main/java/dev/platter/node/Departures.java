@@ -220,12 +220,16 @@ final class Departures {
     }
   }
 
-  /** Takes the VM from this node, whatever became of it at the other. */
-  void giveUp(VmRecord record) throws IOException {
-    if (records.departure(record.plan().key()).isPresent()) {
-      runner.end(record.plan());
-      records.forgetDeparture(record.plan().key());
+  /**
+   * Takes the guest from this node, whatever became of it at the other, and says whether there was
+   * a move. Its record stays until the VM is removed: without it this would be a VM to start again.
+   */
+  boolean giveUp(VmRecord record) {
+    if (!Files.exists(layout.departure(record.directory()))) {
+      return false;
     }
+    runner.end(record.plan());
+    return true;
   }
 
   private void stay(VmRecord record) throws IOException {
@@ -239,14 +243,16 @@ final class Departures {
 
   /** Afterwards the VM is the other node's or there is nothing of it there. */
   private void settleThere(VmRecord record, Departure departure) throws IOException {
-    if (!Files.isDirectory(departure.layout().state())) {
+    var there = departure.layout();
+    // All that was handed over has an arrival; a directory without may be one that is not mounted.
+    if (!Files.isDirectory(departure.handed() ? there.arrivals() : there.state())) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
           "the VM %s was moving to the node in %s, which is not there, and may run there"
               .formatted(record.plan().key(), departure.state()),
           "Make it available; or remove the VM here with 'platter rm --force'.");
     }
-    try (var node = peers.open(departure.layout(), departure.libvirt())) {
+    try (var node = peers.open(there, departure.libvirt())) {
       node.settle(record.plan().key());
     }
   }
@@ -257,17 +263,21 @@ final class Departures {
       settleThere(record, departure);
       new MigrationRecords(departure.layout()).forgetArrival(record.plan().key(), departure);
     } catch (IOException | PlatterException e) {
-      progress.warning("the other node is not tidy: " + e.getMessage());
+      isNotTidy(e);
     }
   }
 
-  /** Somebody who works on the VM there has let its guest go on already. */
+  /** If the guest cannot go on there now, it does by a later command there. */
   private void goOnThere(VmRecord record, Departure departure) {
     try (var node = peers.open(departure.layout(), departure.libvirt())) {
-      node.settleIfIdle(record.plan().key());
+      node.settleIfIdle(record.plan().key(), this::isNotTidy);
     } catch (IOException | PlatterException e) {
-      progress.warning("the other node is not tidy: " + e.getMessage());
+      isNotTidy(e);
     }
+  }
+
+  private void isNotTidy(Exception e) {
+    progress.warning("the other node is not tidy: " + e.getMessage());
   }
 
   /** The VM is the other node's. */

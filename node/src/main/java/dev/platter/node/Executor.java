@@ -127,6 +127,7 @@ final class Executor {
         settle(key);
       }
       var record = find(key);
+      arrivals.settle(record);
       runner.askToEnd(record.plan(), shutdown);
       plans.down(record);
     }
@@ -139,9 +140,10 @@ final class Executor {
     try (var _ = lock(key)) {
       if (force) {
         endUnsettled(key, new Shutdown(Duration.ZERO));
-        giveUpDeparture(key);
       }
-      settle(key);
+      if (!force || !giveUpDeparture(key)) {
+        settle(key);
+      }
       var record = find(key);
       if (!force && runner.domainExists(record.plan())) {
         throw PlatterException.of(
@@ -240,31 +242,48 @@ final class Executor {
       tidy(key, broken);
     }
     for (var key : migrations.arrivals()) {
-      var mutex = FileMutex.tryTake(layout.vmLock(key));
-      if (mutex.isPresent()) {
-        try (var _ = mutex.get()) {
-          migrations.forgetIfSettled(key);
-        }
-      }
+      ifIdle(key, broken, () -> migrations.forgetIfSettled(key));
     }
   }
 
   /** The same for one VM. */
   void tidy(VmKey key, Consumer<PlatterException> broken) throws IOException {
+    ifIdle(
+        key,
+        broken,
+        () -> {
+          recover(key);
+          var record = VmRecord.find(layout, key);
+          if (record.isPresent()
+              && plans.state(record.get()).up()
+              && !runner.domainExists(record.get().plan())) {
+            plans.down(record.get());
+          }
+        });
+  }
+
+  private interface Work {
+    void run() throws IOException;
+  }
+
+  private void ifIdle(VmKey key, Consumer<PlatterException> broken, Work work) throws IOException {
     var mutex = FileMutex.tryTake(layout.vmLock(key));
     if (mutex.isEmpty()) {
       return;
     }
     try (var _ = mutex.get()) {
-      recover(key);
-      var record = VmRecord.find(layout, key);
-      if (record.isPresent()
-          && plans.state(record.get()).up()
-          && !runner.domainExists(record.get().plan())) {
-        plans.down(record.get());
-      }
+      work.run();
     } catch (PlatterException e) {
+      Cancellation.check();
       broken.accept(e);
+    } catch (IOException e) {
+      Cancellation.check();
+      broken.accept(
+          PlatterException.of(
+              Code.UNAVAILABLE,
+              "the VM " + key + " cannot be settled: " + e,
+              "Make it possible to read that; or remove the VM here with 'platter rm --force'.",
+              e));
     }
   }
 
@@ -284,11 +303,9 @@ final class Executor {
     }
   }
 
-  private void giveUpDeparture(VmKey key) throws IOException {
+  private boolean giveUpDeparture(VmKey key) throws IOException {
     var found = VmRecord.find(layout, key);
-    if (found.isPresent()) {
-      departures.giveUp(found.get());
-    }
+    return found.isPresent() && departures.giveUp(found.get());
   }
 
   private void recover(VmKey key) throws IOException {

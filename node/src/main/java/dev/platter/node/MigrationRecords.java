@@ -1,6 +1,9 @@
 package dev.platter.node;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -50,9 +53,38 @@ final class MigrationRecords {
     return arrival(key).filter(a -> a.id().equals(departure.id()) && a.decided()).isPresent();
   }
 
-  /** Nothing happens if there is one of another move by now. */
+  /** Whether the VM is this node's by this move and has not come up here yet. */
+  boolean isDue(VmRecord record, Arrival arrival) throws IOException {
+    return arrival.decided()
+        && cameBy(record, arrival)
+        && record
+            .state(layout)
+            .filter(state -> state.open() == Journal.Goal.UP && !state.everUp())
+            .isPresent();
+  }
+
+  /** The VM that came may be gone by now, and this be another of its name. */
+  private boolean cameBy(VmRecord record, Arrival arrival) throws IOException {
+    try {
+      var mark = Files.readString(layout.arriving(record.directory()), US_ASCII);
+      return mark.equals(arrival.id().toString());
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
+  /** Nothing happens if there is one of another move by now, or if the VM still needs it. */
   void forgetArrival(VmKey key, Departure departure) throws IOException {
-    if (arrival(key).filter(a -> a.id().equals(departure.id())).isPresent()) {
+    var found = arrival(key).filter(a -> a.id().equals(departure.id()));
+    if (found.isPresent()) {
+      forgetUnlessDue(key, found.get());
+    }
+  }
+
+  /** Without its arrival a VM that is due would be undone, as a first start that nobody ends. */
+  private void forgetUnlessDue(VmKey key, Arrival arrival) throws IOException {
+    var record = VmRecord.find(layout, key);
+    if (record.isEmpty() || !isDue(record.get(), arrival)) {
       Durable.delete(layout.arrival(key));
     }
   }
@@ -74,17 +106,21 @@ final class MigrationRecords {
 
   /**
    * Forgets a VM that came, once nobody asks for it any more: the node that it came from is there
-   * and knows nothing of the move.
+   * and knows nothing of the move. A directory without VMs may be one that is not mounted.
    */
   void forgetIfSettled(VmKey key) throws IOException {
     var found = arrival(key);
-    if (found.isEmpty() || !Files.isDirectory(Path.of(found.get().from()))) {
+    if (found.isEmpty()) {
       return;
     }
     var from = Path.of(found.get().from());
-    var theirs = new MigrationRecords(new StateLayout(from, from)).departure(key);
-    if (theirs.filter(departure -> departure.id().equals(found.get().id())).isEmpty()) {
-      Durable.delete(layout.arrival(key));
+    var their = new StateLayout(from, from);
+    if (!Files.isDirectory(their.vms())) {
+      return;
+    }
+    var departure = new MigrationRecords(their).departure(key);
+    if (departure.filter(d -> d.id().equals(found.get().id())).isEmpty()) {
+      forgetUnlessDue(key, found.get());
     }
   }
 
@@ -106,7 +142,11 @@ final class MigrationRecords {
 
   private static <T> Optional<T> read(Path file, Class<T> type) throws IOException {
     try {
-      return Optional.of(JSON.readValue(Files.readAllBytes(file), type));
+      var record = JSON.readValue(Files.readAllBytes(file), type);
+      if (record == null) {
+        throw new JsonMappingException(null, "it says null");
+      }
+      return Optional.of(record);
     } catch (NoSuchFileException e) {
       return Optional.empty();
     } catch (JsonProcessingException e) {

@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 
 /** One machine that runs VMs: the way in for the command line and, later, for the daemon. */
 public final class Node implements AutoCloseable {
@@ -236,9 +237,9 @@ public final class Node implements AutoCloseable {
     executor.settled(key);
   }
 
-  /** The same, unless somebody works on the VM. */
-  void settleIfIdle(VmKey key) throws IOException {
-    executor.tidy(key, this::warn);
+  /** The same, unless somebody works on the VM; what cannot be finished is told. */
+  void settleIfIdle(VmKey key, Consumer<PlatterException> broken) throws IOException {
+    executor.tidy(key, broken);
   }
 
   /** Removes the VM with all its disks. */

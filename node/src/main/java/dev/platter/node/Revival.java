@@ -5,6 +5,7 @@ import dev.platter.plan.Plan;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
@@ -54,7 +55,7 @@ final class Revival implements Runnable {
     }
   }
 
-  private boolean lookOnce() {
+  boolean lookOnce() {
     var found = false;
     try {
       for (var record : VmRecord.list(layout, _ -> {})) {
@@ -77,6 +78,9 @@ final class Revival implements Runnable {
       var state = record.state(layout);
       if (state.isEmpty() || !state.get().up()) {
         return false;
+      }
+      if (Files.exists(layout.departure(record.directory()))) {
+        return true; // A command finds out on which node it goes on.
       }
       revive(record.plan());
     } catch (IOException | RuntimeException e) {

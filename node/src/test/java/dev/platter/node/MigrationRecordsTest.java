@@ -1,14 +1,29 @@
 package dev.platter.node;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.platter.model.Bus;
+import dev.platter.model.DiskFormat;
+import dev.platter.model.Endpoint;
 import dev.platter.model.PlatterException;
 import dev.platter.node.durable.Durable;
+import dev.platter.plan.NetworkDisk;
+import dev.platter.plan.Plan;
+import dev.platter.plan.Planned;
+import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -22,6 +37,7 @@ class MigrationRecordsTest {
   private StateLayout from;
   private StateLayout to;
   private Departure departure;
+  private final IdleMachine machine = new IdleMachine();
 
   @BeforeEach
   void aVmHasMoved() throws IOException {
@@ -58,6 +74,12 @@ class MigrationRecordsTest {
   }
 
   @Test
+  void whileTheOtherNodeIsNotMountedItIsKept() throws IOException {
+    Durable.deleteTree(from.vms());
+    assertKept();
+  }
+
+  @Test
   void whenTheOtherNodeHasSeenItItIsForgotten() throws IOException {
     Durable.deleteTree(from.vm(KEY));
     there().refuseUnseen(KEY);
@@ -73,5 +95,126 @@ class MigrationRecordsTest {
     assertThat(there().arrivals()).containsExactly(KEY);
     there().forgetIfSettled(KEY);
     assertThat(there().arrivals()).isEmpty();
+  }
+
+  /** With a disk on a server, and nothing to undo but its QEMU. */
+  private static VmRecord vm(StateLayout layout, String... journal) throws IOException {
+    var uuid = UUID.nameUUIDFromBytes("mover".getBytes(US_ASCII));
+    var endpoint = List.of(new Endpoint("127.0.0.1", 1));
+    var network = new NetworkDisk("nbd", "", endpoint, null, false, null, null);
+    var link = new PlannedDisk.Link(null, null, network, DiskFormat.RAW, null);
+    var disk =
+        new PlannedDisk(
+            "d", "vda", Bus.VIRTIO, 0, false, false, false, true, false, "", List.of(link));
+    var plan =
+        new Plan(
+            Plan.VERSION,
+            KEY.namespace(),
+            KEY.name(),
+            uuid,
+            "",
+            Map.of(),
+            Map.of(),
+            List.of(disk),
+            List.of(new Step.StartDomain(uuid, KEY.name())));
+    var record = VmRecord.create(layout, new Planned(plan, "<domain/>", null, List.of()));
+    Files.writeString(layout.journal(record.directory()), String.join("\n", journal) + "\n");
+    return record;
+  }
+
+  /** It is the other node's, and nobody has let its guest run there. */
+  private VmRecord arrived() throws IOException {
+    var record = vm(to, "begin UP");
+    Files.writeString(to.arriving(record.directory()), departure.id().toString());
+    return record;
+  }
+
+  private Node node(StateLayout layout, Progress progress) {
+    var config = new NodeConfig(layout, Optional.empty(), Optional.empty());
+    return LocalNode.open(config, machine, progress);
+  }
+
+  @Test
+  void untilItsVmHasComeUpItIsKept() throws IOException {
+    var record = arrived();
+    Durable.deleteTree(from.vm(KEY));
+    there().forgetArrival(KEY, departure);
+    there().forgetIfSettled(KEY);
+    assertThat(there().decided(KEY, departure)).isTrue();
+
+    Files.writeString(to.journal(record.directory()), "begin UP\ndone 0\nend UP\n");
+    there().forgetArrival(KEY, departure);
+    assertThat(there().arrivals()).isEmpty();
+  }
+
+  @Test
+  void aVmThatCameAndIsStoppedBeforeItRanIsStillThere() throws IOException {
+    arrived();
+    try (var node = node(to, Progress.NONE)) {
+      node.stop(KEY, Duration.ZERO);
+      assertThat(node.status(KEY).phase()).isEqualTo(VmStatus.Phase.STOPPED);
+    }
+    assertThat(machine.asked).containsSubsequence("resume", "destroy");
+  }
+
+  @Test
+  void aGuestThatIsLeavingIsNotRevived() throws IOException {
+    vm(from, "begin UP", "done 0", "end UP");
+    var revival = new Revival(from, machine, _ -> {});
+    assertThat(revival.lookOnce()).isTrue();
+    assertThat(machine.asked).isEmpty();
+    new MigrationRecords(from).forgetDeparture(KEY);
+    assertThat(revival.lookOnce()).isTrue();
+    assertThat(machine.asked).containsExactly("resumeAfterError");
+  }
+
+  @Test
+  void aVmThatIsRemovedByForceIsOneThatLeavesUntilItIsGone() throws IOException {
+    var record = vm(from, "begin UP", "done 0", "end UP");
+    var leaving = new ArrayList<Boolean>();
+    var progress =
+        new Progress() {
+          @Override
+          public void beforeUndo(Step step) {
+            leaving.add(Files.exists(from.departure(record.directory())));
+          }
+        };
+    try (var node = node(from, progress)) {
+      node.remove(KEY, true);
+    }
+    assertThat(leaving).containsExactly(true);
+    assertThat(from.vm(KEY)).doesNotExist();
+  }
+
+  @Test
+  void aRecordThatCannotBeReadStandsInNobodysWay() throws IOException {
+    vm(from, "begin UP", "done 0", "end UP");
+    var file = from.departure(from.vm(KEY));
+    Durable.delete(file);
+    Files.createDirectory(file);
+    var told = new ArrayList<String>();
+    var progress =
+        new Progress() {
+          @Override
+          public void warning(String text) {
+            told.add(text);
+          }
+        };
+    try (var a = node(from, progress);
+        var b = node(to, progress)) {
+      a.tidy();
+      b.tidy();
+      assertThat(told)
+          .hasSize(2)
+          .allSatisfy(text -> assertThat(text).contains("default/mover cannot be settled"));
+      Files.writeString(to.arrival(KEY), "null");
+      b.tidy();
+      assertThat(told)
+          .last()
+          .asString()
+          .contains(to.arrival(KEY) + " cannot be read: it says null");
+      a.remove(KEY, true);
+      assertThat(from.vm(KEY)).doesNotExist();
+    }
   }
 }

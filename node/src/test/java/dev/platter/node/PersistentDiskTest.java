@@ -13,10 +13,8 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
-import dev.platter.plan.NodeFacts;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -53,37 +51,6 @@ class PersistentDiskTest {
   @AfterEach
   void closeNode() {
     node.close();
-  }
-
-  /** Starts nothing: disks are made before QEMU is. */
-  private static final class IdleMachine implements Machine {
-    @Override
-    public String libvirt() {
-      return "";
-    }
-
-    @Override
-    public Hypervisor hypervisor(String libvirt) {
-      return (Hypervisor)
-          Proxy.newProxyInstance(
-              getClass().getClassLoader(),
-              new Class<?>[] {Hypervisor.class},
-              (_, method, _) ->
-                  method.getName().equals("state") ? Hypervisor.DomainState.GONE : null);
-    }
-
-    @Override
-    public NodeFacts.Accelerator accelerator() {
-      return NodeFacts.Accelerator.TCG;
-    }
-
-    @Override
-    public String emulator() {
-      return "/usr/bin/qemu-system-x86_64";
-    }
-
-    @Override
-    public void close() {}
   }
 
   /** Of 8 MiB, with the pattern from 1 MiB to 3 MiB. */

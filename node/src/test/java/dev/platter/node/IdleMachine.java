@@ -1,0 +1,55 @@
+package dev.platter.node;
+
+import dev.platter.plan.NodeFacts;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A machine for what is decided by files alone: no VM runs on it, and all that it is told to do
+ * works.
+ */
+final class IdleMachine implements Machine {
+  /** What its libvirt was asked for. */
+  final List<String> asked = new ArrayList<>();
+
+  @Override
+  public String libvirt() {
+    return "";
+  }
+
+  @Override
+  public Hypervisor hypervisor(String libvirt) {
+    return idle(Hypervisor.class);
+  }
+
+  private <T> T idle(Class<T> type) {
+    var loader = getClass().getClassLoader();
+    return type.cast(
+        Proxy.newProxyInstance(
+            loader,
+            new Class<?>[] {type},
+            (_, method, _) -> {
+              asked.add(method.getName());
+              return switch (method.getName()) {
+                case "state" -> Hypervisor.DomainState.GONE;
+                case "resumeAfterError" -> false;
+                case "disks" -> idle(LiveDisks.class);
+                default -> null;
+              };
+            }));
+  }
+
+  @Override
+  public NodeFacts.Accelerator accelerator() {
+    return NodeFacts.Accelerator.TCG;
+  }
+
+  @Override
+  public String emulator() {
+    return "/usr/bin/qemu-system-x86_64";
+  }
+
+  @Override
+  public void close() {}
+}
