@@ -12,19 +12,12 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 
 /** Changes the disks of a running domain by libvirt's own means. */
 final class LibvirtDisks implements LiveDisks {
   private static final Duration DETACH = Duration.ofSeconds(30);
   private static final Duration READY = Duration.ofSeconds(10);
-
-  /** Longer than libvirt waits for another call, so that it can say whose. */
-  private static final Duration ANSWER = Duration.ofSeconds(40);
 
   private static final long POLL_MILLIS = 20;
 
@@ -140,7 +133,8 @@ final class LibvirtDisks implements LiveDisks {
 
   @Override
   public boolean has(LiveEffect effect) {
-    return patiently(
+    return libvirt.patiently(
+        uuid,
         "describe the VM",
         domain -> {
           var disk = DomainView.of(domain.xml()).disk(effect.device());
@@ -160,7 +154,8 @@ final class LibvirtDisks implements LiveDisks {
   @Override
   public void abandon(LiveEffect effect) {
     if (effect instanceof LiveEffect.Commit commit) {
-      patiently(
+      libvirt.patiently(
+          uuid,
           "give up merging a snapshot",
           domain -> {
             if (domain.disks().job(commit.device()).isPresent()) {
@@ -174,42 +169,17 @@ final class LibvirtDisks implements LiveDisks {
 
   @Override
   public void suspend() {
-    patiently("pause the VM", domain -> run(domain::suspend), true);
+    libvirt.patiently(uuid, "pause the VM", domain -> run(domain::suspend), true);
   }
 
   @Override
   public void resume() {
-    patiently(
+    libvirt.patiently(
+        uuid,
         "let the VM go on",
         domain ->
             LibvirtHypervisor.state(domain) != Hypervisor.DomainState.PAUSED || run(domain::resume),
         true);
-  }
-
-  /**
-   * On a thread of its own: before it pauses, QEMU waits for all that it has asked of its storage,
-   * and libvirt waits for QEMU, be it for ever.
-   */
-  private <T> T patiently(String what, Function<Domain, T> work, T absent) {
-    var call =
-        CompletableFuture.supplyAsync(
-            () -> libvirt.with(uuid, what, work, absent), Thread.ofPlatform().daemon()::start);
-    try {
-      // Not cut short by an interrupt: a guest must not stay paused because of one.
-      return call.orTimeout(ANSWER.toSeconds(), TimeUnit.SECONDS).join();
-    } catch (CompletionException e) {
-      switch (e.getCause()) {
-        case TimeoutException _ ->
-            throw PlatterException.of(
-                Code.UNAVAILABLE,
-                "libvirt cannot %s: QEMU has not answered for %d s"
-                    .formatted(what, ANSWER.toSeconds()),
-                "Does its storage answer? 'platter rm --force' ends the VM whatever it waits for.",
-                e);
-        case RuntimeException cause -> throw cause;
-        case null, default -> throw e;
-      }
-    }
   }
 
   private static boolean run(Runnable work) {

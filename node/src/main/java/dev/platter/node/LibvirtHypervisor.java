@@ -24,6 +24,9 @@ import java.util.function.Supplier;
 final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
+  /** Longer than libvirt waits for another call, so that it can say whose. */
+  private static final Duration ANSWER = Duration.ofSeconds(40);
+
   private final LibvirtConnections connections;
   private final LibvirtPools pools;
   private final StateLayout layout;
@@ -233,6 +236,32 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
       return connections.use(libvirt -> with(libvirt, uuid, work, absent));
     } catch (LibvirtException e) {
       throw failed(what, e);
+    }
+  }
+
+  /**
+   * The same with an end to the wait, on a thread of its own: before it pauses, QEMU waits for all
+   * that it has asked of its storage, and libvirt waits for QEMU, be it for ever.
+   */
+  <T> T patiently(UUID uuid, String what, Function<Domain, T> work, T absent) {
+    var call =
+        CompletableFuture.supplyAsync(
+            () -> with(uuid, what, work, absent), Thread.ofPlatform().daemon()::start);
+    try {
+      // Not cut short by an interrupt: a guest must not stay paused because of one.
+      return call.orTimeout(ANSWER.toSeconds(), TimeUnit.SECONDS).join();
+    } catch (CompletionException e) {
+      switch (e.getCause()) {
+        case TimeoutException _ ->
+            throw PlatterException.of(
+                Code.UNAVAILABLE,
+                "libvirt cannot %s: QEMU has not answered for %d s"
+                    .formatted(what, ANSWER.toSeconds()),
+                "Does its storage answer? 'platter rm --force' ends the VM whatever it waits for.",
+                e);
+        case RuntimeException cause -> throw cause;
+        case null, default -> throw e;
+      }
     }
   }
 

@@ -38,7 +38,7 @@ final class LibvirtMigration implements LiveMigration {
 
   private String on(UUID uuid, String what, Function<Domain, String> work) {
     var result =
-        libvirt.<Optional<String>>with(
+        libvirt.<Optional<String>>patiently(
             uuid, what, domain -> Optional.of(work.apply(domain)), Optional.empty());
     return result.orElseThrow(
         () ->

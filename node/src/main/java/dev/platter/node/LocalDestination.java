@@ -8,6 +8,7 @@ import dev.platter.plan.Plan;
 import dev.platter.plan.Relocation;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.util.UUID;
 
 /** Another node of this machine. */
@@ -17,7 +18,7 @@ record LocalDestination(StateLayout layout, Machine machine, Pools pools, Execut
 
   @Override
   public Relocation relocate(Plan plan, String domainXml, StateLayout from) throws IOException {
-    if (from.state().equals(layout.state())) {
+    if (isHere(from)) {
       throw PlatterException.of(
           Code.INVALID, "the VM " + plan.key() + " is on that node already", "");
     }
@@ -34,6 +35,10 @@ record LocalDestination(StateLayout layout, Machine machine, Pools pools, Execut
           "Only a VM without published ports moves between nodes of one machine.");
     }
     return new Relocation(plan, from, layout, pools.directories(), machine.libvirt());
+  }
+
+  private boolean isHere(StateLayout from) throws IOException {
+    return Files.exists(layout.state()) && Files.isSameFile(from.state(), layout.state());
   }
 
   @Override
