@@ -186,6 +186,27 @@ class MigrationRecordsTest {
     assertThat(from.vm(KEY)).doesNotExist();
   }
 
+  private static Progress warnings(List<String> told) {
+    return new Progress() {
+      @Override
+      public void warning(String text) {
+        told.add(text);
+      }
+    };
+  }
+
+  @Test
+  void whileTheOtherNodeIsNotMountedAVmThatWasHandedOverDoesNotGoOn() throws IOException {
+    vm(from, "begin UP", "done 0", "end UP");
+    Durable.deleteTree(to.arrivals());
+    var told = new ArrayList<String>();
+    try (var node = node(from, warnings(told))) {
+      node.tidy();
+    }
+    assertThat(told).singleElement().asString().contains("may run there");
+    assertThat(new MigrationRecords(from).departure(KEY)).contains(departure);
+  }
+
   @Test
   void aRecordThatCannotBeReadStandsInNobodysWay() throws IOException {
     vm(from, "begin UP", "done 0", "end UP");
@@ -193,15 +214,8 @@ class MigrationRecordsTest {
     Durable.delete(file);
     Files.createDirectory(file);
     var told = new ArrayList<String>();
-    var progress =
-        new Progress() {
-          @Override
-          public void warning(String text) {
-            told.add(text);
-          }
-        };
-    try (var a = node(from, progress);
-        var b = node(to, progress)) {
+    try (var a = node(from, warnings(told));
+        var b = node(to, warnings(told))) {
       a.tidy();
       b.tidy();
       assertThat(told)
