@@ -16,12 +16,23 @@ final class WrittenBlocks {
 
   private static final int BLOCKS = (int) (REGION / BLOCK);
 
+  /** In place of every region that is written as a whole: a guest may discard terabytes. */
+  private static final Region ALL = all();
+
   private final long size;
   private final AtomicReferenceArray<@Nullable Region> regions;
 
   /** The bits of a region. Who sets some of them, holds its monitor. */
   static final class Region {
     private final AtomicLongArray bits = new AtomicLongArray(BLOCKS / Long.SIZE);
+  }
+
+  private static Region all() {
+    Region region = new Region();
+    for (int word = 0; word < region.bits.length(); word++) {
+      region.bits.set(word, -1L);
+    }
+    return region;
   }
 
   WrittenBlocks(long size) {
@@ -85,6 +96,11 @@ final class WrittenBlocks {
 
   /** Every block of a range within a region, whether the range covers it or only touches it. */
   void mark(Region region, long offset, long end) {
+    if (end - offset == REGION) {
+      // Who holds the region that was there finds by isWritten that nothing is left to copy.
+      regions.set((int) (offset / REGION), ALL);
+      return;
+    }
     int last = (int) ((Math.min(end, size) - 1) % REGION / BLOCK);
     for (int block = (int) (offset % REGION / BLOCK); block <= last; ) {
       int word = block / Long.SIZE;

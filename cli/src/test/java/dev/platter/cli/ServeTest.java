@@ -153,15 +153,18 @@ class ServeTest {
     try (var registry = Registry.start()) {
       var image = registry.address() + "/disks/one:1";
       assertThat(Platter.run("push", raw, image).status()).isZero();
-      var left = leftover("platter-serve-left");
-      var held = leftover("platter-serve-held");
+      var left = leftover("platter-serve-1");
+      var held = leftover("platter-serve-2");
+      var theirs = Files.createDirectories(work.resolve("tmp/platter-serve-cache/images"));
+      FileMutex.tryTake(new StateLayout(left, left).imagesLock()).orElseThrow().close();
       String url;
       try (var _ = FileMutex.tryTake(new StateLayout(held, held).imagesLock()).orElseThrow()) {
-        Shell.run("touch", "-d", "1 hour ago", left, held);
+        Shell.run("touch", "-d", "1 hour ago", left, held, theirs.getParent());
         url = serve(Map.of(), "--nbd", image, image);
       }
       assertThat(left).as("of a process that was killed").doesNotExist();
       assertThat(held).as("of another process").exists();
+      assertThat(theirs).as("of nobody that Platter knows").exists();
       var all = Files.size(raw);
       assertThat(Shell.run("nbdinfo", "--size", url).strip()).isEqualTo(String.valueOf(all));
       Shell.run("qemu-io", "-f", "raw", "-c", "write -P 0x55 4k 4k", url);
@@ -170,7 +173,8 @@ class ServeTest {
       assertThat(Shell.run("qemu-io", "-r", "-f", "raw", "-c", "read -P 0x55 4k 4k", url))
           .doesNotContain("failed");
       stop();
-      assertThat(work.resolve("tmp")).isDirectoryNotContaining(file -> !file.equals(held));
+      assertThat(work.resolve("tmp"))
+          .isDirectoryNotContaining(file -> !file.equals(held) && !theirs.startsWith(file));
     }
   }
 

@@ -6,6 +6,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -14,7 +16,8 @@ import java.util.Optional;
  * somebody else's, and who finds a record that is not complete knows that nobody has used the disk.
  *
  * @param image the reference that somebody wrote
- * @param refill the last word of the claim that had it written, see {@link dev.platter.model.Fill}
+ * @param refill the words of the claim that had it written, the newest last, see {@link
+ *     dev.platter.model.Fill}; there are spaces between them
  * @param disk which disk that was: of a file its inode, of a device its size. A record beside
  *     another disk lets nobody write over it
  * @param complete whether all bytes are on the disk
@@ -23,6 +26,7 @@ public record FillRecord(
     String image, String digest, String refill, String disk, boolean complete) {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int MOST = 4096;
+  private static final int MOST_WORDS = 16;
 
   public FillRecord {
     requireNonNull(image);
@@ -50,6 +54,20 @@ public record FillRecord(
           "Who changed it? Without it the claim counts as somebody else's, and is left alone.",
           e);
     }
+  }
+
+  /** Whether a word of the claim has been followed. */
+  public boolean followed(String word) {
+    return List.of(refill.split(" ")).contains(word);
+  }
+
+  /** The words that were followed, and another; the oldest are forgotten. */
+  public String refillWith(String word) {
+    var words = new ArrayList<>(List.of(refill.split(" ")));
+    words.removeIf(each -> each.isEmpty() || each.equals(word));
+    words.add(word);
+    return String.join(" ", words.subList(Math.max(0, words.size() - MOST_WORDS), words.size()))
+        .strip();
   }
 
   public FillRecord completed() {

@@ -96,7 +96,7 @@ final class ClaimFill {
   }
 
   private static boolean wantsRefill(String word, FillRecord record) {
-    return !word.isEmpty() && !word.equals(record.refill());
+    return !word.isEmpty() && !record.followed(word);
   }
 
   /** Whether the claim has what the step is to bring there. */
@@ -134,7 +134,9 @@ final class ClaimFill {
       refuseForeign(step, disk, room);
     }
     images.complete(step.image(), step.digest(), logins, progress);
-    var record = new FillRecord(step.image(), step.digest(), step.refill(), which, false);
+    told(Images.BytesDone.FILL, 0, size); // the last moment at which nothing is lost
+    var words = found.map(known -> known.refillWith(step.refill())).orElse(step.refill());
+    var record = new FillRecord(step.image(), step.digest(), words, which, false);
     records.put(step.claim(), step.disk(), record);
     try (var target = target(disk)) {
       SparseCopy.copy(base, target, room, done -> told(Images.BytesDone.FILL, done, size));
@@ -154,7 +156,7 @@ final class ClaimFill {
   }
 
   private void refuseForeign(Step.FillClaim step, PinnedFile disk, long room) throws IOException {
-    if (!SparseFile.isBlank(disk.path(), done -> told("look", done, room))) {
+    if (!SparseFile.isBlank(disk.path(), done -> told(Images.BytesDone.LOOK, done, room))) {
       throw PlatterException.of(
           Code.REFUSED,
           "the claim %s holds bytes that Platter has not written there".formatted(step.claim()),

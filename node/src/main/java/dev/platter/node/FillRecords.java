@@ -1,5 +1,7 @@
 package dev.platter.node;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.platter.image.raw.PinnedFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -44,7 +46,10 @@ record FillRecords(DeviceRecords devices) {
             file + " is not a record of Platter's",
             "Who put it there? Without it the disk counts as somebody else's, and is left alone.");
       }
-      return FillRecord.parse(Files.readString(pinned.path()));
+      try (var in = Files.newInputStream(pinned.path())) {
+        // Somebody may make it longer at this moment.
+        return FillRecord.parse(new String(in.readNBytes(MOST + 1), UTF_8));
+      }
     } catch (NoSuchFileException e) {
       return Optional.empty();
     }

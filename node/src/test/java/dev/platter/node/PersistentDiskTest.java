@@ -31,7 +31,8 @@ class PersistentDiskTest {
   @TempDir Path work;
   private Node node;
   private Path volume;
-  private boolean wanted = true;
+  /** The bytes of an image after which nobody wants it any more. */
+  private long most = Long.MAX_VALUE;
 
   @BeforeEach
   void openNode() throws IOException {
@@ -39,7 +40,7 @@ class PersistentDiskTest {
         new Progress() {
           @Override
           public void bytes(String what, long done, long total) {
-            if (what.equals(FILL) && !wanted) {
+            if (what.equals(FILL) && done >= most) {
               throw Cancellation.cancelled();
             }
           }
@@ -167,6 +168,10 @@ class PersistentDiskTest {
     write(img(), 43, "15M 1M");
     run(vm(other) + asked);
     holds(img(), 43, "15M 1M");
+    run(vm(other) + claim("Filesystem", volume, "20Mi", "twice"));
+    write(img(), 44, "15M 1M");
+    run(vm(other) + asked);
+    holds(img(), 44, "15M 1M");
     assertThat(refused(vm(image) + asked).code()).isEqualTo(Code.REFUSED);
   }
 
@@ -213,11 +218,14 @@ class PersistentDiskTest {
   @Test
   void aCopyThatIsGivenUpBeginsAgain() throws IOException {
     var image = image("a", 17);
-    wanted = false;
+    most = 0;
+    assertThat(refused(vm(image) + files())).hasMessage("cancelled");
+    assertThat(volume.resolve("disk.img.json")).doesNotExist();
+    most = 1;
     assertThat(refused(vm(image) + files())).hasMessage("cancelled");
     assertThat(node.list()).isEmpty();
     assertThat(volume.resolve("disk.img.json")).content().contains("\"complete\":false");
-    wanted = true;
+    most = Long.MAX_VALUE;
     run(vm(image) + files());
     holds(img(), 17, "1M 2M");
     assertThat(volume.resolve("disk.img.json")).content().contains("\"complete\":true");

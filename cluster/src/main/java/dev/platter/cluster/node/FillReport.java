@@ -24,13 +24,13 @@ final class FillReport implements Images.BytesDone {
 
   @Override
   public void bytes(String what, long done, long total) {
-    if (!what.equals(Images.BytesDone.FILL)) {
+    if (!what.equals(Images.BytesDone.FILL) && !what.equals(Images.BytesDone.LOOK)) {
       return;
     }
     if (unwanted.getAsBoolean()) {
       throw Cancellation.cancelled();
     }
-    if (System.nanoTime() - next >= 0) {
+    if (what.equals(Images.BytesDone.FILL) && System.nanoTime() - next >= 0) {
       next = System.nanoTime() + PAUSE.toNanos();
       reports.report(
           false,

@@ -263,6 +263,12 @@ class ApiServerTest {
           .as(other)
           .contains("changes nothing of a claim but the annotation platter.dev/fill-record");
     }
+    var complete = claim("annotations: {platter.dev/fill-record: '{\"complete\":true}'}");
+    assertThat(complete.status()).as(complete.output()).isZero();
+    var half = "annotations: {platter.dev/fill-record: '{\"complete\":false}'}";
+    assertThat(claim(half).err()).contains("does not take back that an image is on a claim");
+    api.kubectl("annotate", "pvc", "filled", "platter.dev/refill=now");
+    assertThat(claim(half).status()).isZero();
     api.kubectl("delete", "pvc", "filled", "--wait=false");
   }
 

@@ -17,6 +17,9 @@ public interface Images extends AutoCloseable {
     /** What is said of an image that is written to a claim. */
     String FILL = "fill";
 
+    /** And before, of a claim that is searched for bytes of somebody else. */
+    String LOOK = "look";
+
     void bytes(String what, long done, long total);
   }
 

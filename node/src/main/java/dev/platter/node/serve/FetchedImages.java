@@ -56,22 +56,36 @@ record FetchedImages(StreamedImages images, Optional<Path> passing) implements A
   private static void removeLeftovers(Path work) throws IOException {
     try (var found = Files.newDirectoryStream(work, PREFIX + "*")) {
       for (var directory : found) {
-        if (isOurs(directory)) {
-          var mutex = FileMutex.tryTake(layout(directory).imagesLock());
-          if (mutex.isPresent()) {
-            Durable.deleteTree(directory);
-            mutex.get().close();
-          }
+        try {
+          removeLeftover(directory);
+        } catch (IOException e) {
+          // Another process removes it, or the next one will.
         }
       }
     }
   }
 
-  /** Others may write to the work directory, too: what is not this user's is not touched. */
+  private static void removeLeftover(Path directory) throws IOException {
+    if (isOurs(directory)) {
+      var mutex = FileMutex.tryTake(layout(directory).imagesLock());
+      if (mutex.isPresent()) {
+        try (var _ = mutex.get()) {
+          Durable.deleteTree(directory);
+        }
+      }
+    }
+  }
+
+  /**
+   * Others may write to the work directory, too. A process of Platter's has made its name from
+   * digits, and a lock in it, for this user.
+   */
   private static boolean isOurs(Path directory) throws IOException {
     var attributes =
         Files.readAttributes(directory, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-    return attributes.isDirectory()
+    return directory.getFileName().toString().matches(PREFIX + "\\d+")
+        && attributes.isDirectory()
+        && Files.isRegularFile(layout(directory).imagesLock(), LinkOption.NOFOLLOW_LINKS)
         && attributes.lastModifiedTime().toInstant().isBefore(Instant.now().minus(TO_LOCK))
         && Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS)
             .equals(Files.getOwner(Path.of("/proc/self")));

@@ -5,6 +5,7 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
@@ -12,6 +13,14 @@ import java.util.function.Supplier;
 /** Tells a kubelet, or whoever asks, whether the process is alive and whether it serves. */
 final class HealthServer implements AutoCloseable {
   private static final int BACKLOG = 16;
+
+  /** Whoever reaches it may ask. The JDK's server reads them once, when it is first used. */
+  private static final Map<String, String> LIMITS =
+      Map.of(
+          "sun.net.httpserver.maxReqTime", "5",
+          "sun.net.httpserver.maxRspTime", "5",
+          "sun.net.httpserver.maxReqHeaderSize", "8192",
+          "jdk.httpserver.maxConnections", "64");
 
   private final HttpServer server;
 
@@ -28,6 +37,7 @@ final class HealthServer implements AutoCloseable {
       Supplier<Optional<String>> trouble,
       Supplier<Optional<String>> waiting)
       throws IOException {
+    LIMITS.forEach(System.getProperties()::putIfAbsent);
     var server = HttpServer.create(address, BACKLOG);
     server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
     server.createContext("/livez", exchange -> answer(exchange, trouble.get()));
