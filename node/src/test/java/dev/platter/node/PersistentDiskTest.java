@@ -31,6 +31,7 @@ class PersistentDiskTest {
   @TempDir Path work;
   private Node node;
   private Path volume;
+
   /** The bytes of an image after which nobody wants it any more. */
   private long most = Long.MAX_VALUE;
 
