@@ -114,7 +114,6 @@ public final class VolumeStore {
     var volume = new Volume(id("vol", name), name, capacity, origin);
     reserve(capacity);
     var bytes = volumes.bytes(volume.id());
-    moments.reached("before the bytes");
     Files.deleteIfExists(bytes);
     if (origin == null) {
       SparseFile.create(bytes, capacity);
@@ -150,7 +149,6 @@ public final class VolumeStore {
       throw PlatterException.of(
           Code.CONFLICT, "the volume " + id + " is in use on this node", "Delete its pods first.");
     }
-    moments.reached("before the record");
     volumes.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(bytes);
@@ -162,7 +160,6 @@ public final class VolumeStore {
     var volume = existing(id);
     if (capacity > volume.capacity()) {
       reserve(capacity - volume.capacity());
-      moments.reached("before the record");
       // First, so that nobody else gets the room; the bytes follow, now or when it is repeated.
       volume = volume.withCapacity(capacity);
       volumes.publish(id, volume);
@@ -184,7 +181,6 @@ public final class VolumeStore {
     reserve(SparseFile.onDisk(source));
     var id = id("snap", name);
     var bytes = snapshots.bytes(id);
-    moments.reached("before the bytes");
     Files.deleteIfExists(bytes);
     share(source, bytes, 0);
     moments.reached("before the record");
@@ -205,7 +201,6 @@ public final class VolumeStore {
     if (!isId(id)) {
       return;
     }
-    moments.reached("before the record");
     snapshots.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(snapshots.bytes(id));
