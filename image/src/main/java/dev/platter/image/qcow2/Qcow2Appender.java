@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The same clusters in the same order give the same bytes.
  */
-public final class Qcow2Stream implements Closeable {
+public final class Qcow2Appender implements Closeable {
   private static final int CLUSTER = OverlayLayout.CLUSTER;
 
   private final FileChannel file;
@@ -28,7 +28,7 @@ public final class Qcow2Stream implements Closeable {
   private final OverlayLayout front;
   private final Map<Long, Long> places = new TreeMap<>();
 
-  private Qcow2Stream(FileChannel file, long size) {
+  private Qcow2Appender(FileChannel file, long size) {
     this.file = file;
     this.size = size;
     long tables = Math.ceilDiv(size, OverlayLayout.L2_COVERAGE);
@@ -47,9 +47,9 @@ public final class Qcow2Stream implements Closeable {
    * @param path must not exist
    * @param virtualSize in bytes, rounded up to a multiple of 512
    */
-  public static Qcow2Stream create(Path path, long virtualSize) throws IOException {
+  public static Qcow2Appender create(Path path, long virtualSize) throws IOException {
     long size = Qcow2Overlay.diskSize(virtualSize);
-    return new Qcow2Stream(FileChannel.open(path, CREATE_NEW, WRITE), size);
+    return new Qcow2Appender(FileChannel.open(path, CREATE_NEW, WRITE), size);
   }
 
   /**
