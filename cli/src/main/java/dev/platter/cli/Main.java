@@ -49,6 +49,7 @@ import picocli.CommandLine.Command;
       PoolsCommand.class,
       PullCommand.class,
       PushCommand.class,
+      ImportCommand.class,
       BuildCommand.class,
       ServeCommand.class,
       TraceCommand.class,
