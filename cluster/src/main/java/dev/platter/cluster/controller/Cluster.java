@@ -33,6 +33,9 @@ interface Cluster {
 
   void status(VirtualMachine vm, VmStatus status);
 
+  /** The same, but only if the VM has not changed since. */
+  void statusOfThis(VirtualMachine vm, VmStatus status);
+
   void status(VirtualMachineGroup group, VirtualMachineGroup.Status status);
 
   void event(HasMetadata about, Reason reason, String message);

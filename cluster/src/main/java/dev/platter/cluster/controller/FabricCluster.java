@@ -86,6 +86,15 @@ final class FabricCluster implements Cluster {
   }
 
   @Override
+  public void statusOfThis(VirtualMachine vm, VmStatus status) {
+    var applied = new VirtualMachine();
+    applied.setMetadata(name(vm));
+    applied.getMetadata().setResourceVersion(vm.getMetadata().getResourceVersion());
+    applied.setStatus(status);
+    apply(applied);
+  }
+
+  @Override
   public void status(VirtualMachineGroup group, VirtualMachineGroup.Status status) {
     var applied = new VirtualMachineGroup();
     applied.setMetadata(name(group));

@@ -27,6 +27,7 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
   boolean podsHidden;
+  boolean behind;
   int refusal;
 
   void put(VirtualMachine vm) {
@@ -121,6 +122,14 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   public void status(VirtualMachine vm, VmStatus status) {
     writes.add("status " + status.phase().word());
     vm.setStatus(status);
+  }
+
+  @Override
+  public void statusOfThis(VirtualMachine vm, VmStatus status) {
+    if (behind) {
+      throw new KubernetesClientException("it has changed", 409, null);
+    }
+    status(vm, status);
   }
 
   @Override
