@@ -55,8 +55,13 @@ final class VmReconciler implements ControlLoop.Work {
     if (vm.getMetadata().getDeletionTimestamp() != null && forgetLostNodes(vm)) {
       return null; // It comes again with fewer finalizers.
     }
+    var pod = pod(vm);
+    if (pod == null && VmStatus.of(vm).podName() != null) {
+      cluster.podGone(vm);
+      return null; // It comes again, to be started under its own name.
+    }
     var volumes = sources.tend(key, vm);
-    var decision = VmRules.decide(view(key, vm, known.pod(key), volumes));
+    var decision = VmRules.decide(view(key, vm, pod, volumes));
     try {
       return sooner(carryOut(key, vm, decision), volumes.again());
     } catch (NameTaken e) {
@@ -66,6 +71,16 @@ final class VmReconciler implements ControlLoop.Work {
       carryOut(key, vm, VmRules.refused(view(key, vm, null, volumes), e.answer.getMessage()));
       throw e.answer;
     }
+  }
+
+  /** The pod that it has moved to is nobody else's, so its absence must be certain. */
+  private @Nullable Pod pod(VirtualMachine vm) {
+    var meta = vm.getMetadata();
+    var name = VmStatus.of(vm).pod(meta.getName());
+    var found = known.pod(meta.getNamespace() + "/" + name);
+    return found != null || name.equals(meta.getName())
+        ? found
+        : cluster.pod(meta.getNamespace(), name);
   }
 
   private static @Nullable Duration sooner(@Nullable Duration one, @Nullable Duration other) {
@@ -140,7 +155,7 @@ final class VmReconciler implements ControlLoop.Work {
   /** A pod that the informer does not show yet may be about to make disks. */
   private void release(VirtualMachine vm) {
     var meta = vm.getMetadata();
-    var pod = cluster.pod(meta.getNamespace(), meta.getName());
+    var pod = cluster.pod(meta.getNamespace(), VmStatus.of(vm).pod(meta.getName()));
     if (pod != null && VmPod.ownedBy(vm, pod)) {
       throw new KubernetesClientException(
           "the informer is behind", HttpURLConnection.HTTP_CONFLICT, null);
