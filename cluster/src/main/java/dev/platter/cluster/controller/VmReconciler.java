@@ -58,9 +58,14 @@ final class VmReconciler implements ControlLoop.Work {
     if (vm.getMetadata().getDeletionTimestamp() != null && forgetLostNodes(vm)) {
       return null; // It comes again with fewer finalizers.
     }
+    var pod = pod(vm);
+    if (pod == null && VmStatus.of(vm).podName() != null) {
+      cluster.podGone(vm);
+      return null; // It comes again, to be started under its own name.
+    }
     var volumes = sources.tend(key, vm).with(wrappers.tend(key, vm));
     var claimed = !volumes.offers().isEmpty();
-    var decision = VmRules.decide(view(key, vm, known.pod(key), volumes));
+    var decision = VmRules.decide(view(key, vm, pod, volumes));
     try {
       return SourceView.sooner(carryOut(key, vm, decision, false), volumes.again());
     } catch (NameTaken e) {
@@ -71,6 +76,16 @@ final class VmReconciler implements ControlLoop.Work {
       carryOut(key, vm, refused, claimed);
       throw e.answer;
     }
+  }
+
+  /** The pod that it has moved to is nobody else's, so its absence must be certain. */
+  private @Nullable Pod pod(VirtualMachine vm) {
+    var meta = vm.getMetadata();
+    var name = VmStatus.of(vm).pod(meta.getName());
+    var found = known.pod(meta.getNamespace() + "/" + name);
+    return found != null || name.equals(meta.getName())
+        ? found
+        : cluster.pod(meta.getNamespace(), name);
   }
 
   /** Nobody will ever remove the disks on a node that the cluster does not have any more. */
@@ -152,7 +167,7 @@ final class VmReconciler implements ControlLoop.Work {
   /** A pod that the informer does not show yet may be about to make disks. */
   private void release(VirtualMachine vm) {
     var meta = vm.getMetadata();
-    var pod = cluster.pod(meta.getNamespace(), meta.getName());
+    var pod = cluster.pod(meta.getNamespace(), VmStatus.of(vm).pod(meta.getName()));
     if (pod != null && VmPod.ownedBy(vm, pod)) {
       throw new KubernetesClientException(
           "the informer is behind", HttpURLConnection.HTTP_CONFLICT, null);
