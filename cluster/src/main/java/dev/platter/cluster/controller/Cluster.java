@@ -36,6 +36,7 @@ interface Cluster {
 
   /** The same, but only if the VM has not changed since. */
   void statusOfThis(VirtualMachine vm, VmStatus status);
+
   /** The pod that the VM had moved to is gone: its next one has its own name again. */
   void podGone(VirtualMachine vm);
 

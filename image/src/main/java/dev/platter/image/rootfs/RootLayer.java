@@ -1,7 +1,7 @@
 package dev.platter.image.rootfs;
 
-import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.image.qcow2.Qcow2Appender;
+import dev.platter.image.qcow2.Qcow2Overlay;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
