@@ -10,6 +10,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.volumes.Trouble;
 import dev.platter.node.volumes.Volume.Origin;
+import io.grpc.Status;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -38,6 +39,13 @@ record VolumeMessages(Handles handles, VolumeRequests requests) {
   }
 
   @Nullable Origin origin(VolumeContentSource source) {
+    if (handles.isElsewhere(source.getVolume().getVolumeId())
+        || handles.isElsewhere(source.getSnapshot().getSnapshotId())) {
+      // By this code a provisioner knows that another node is to be tried.
+      throw Status.RESOURCE_EXHAUSTED
+          .withDescription("what the volume is to be made from is on another node")
+          .asRuntimeException();
+    }
     return switch (source.getTypeCase()) {
       case VOLUME -> new Origin(Origin.Kind.VOLUME, id("volume", source.getVolume().getVolumeId()));
       case SNAPSHOT ->
