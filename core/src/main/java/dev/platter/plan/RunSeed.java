@@ -16,7 +16,7 @@ import java.util.TreeMap;
  * reads it.
  */
 final class RunSeed {
-  private static final String LABEL = "PLATTERRUN";
+  static final String LABEL = "PLATTERRUN";
   private static final int TERM = 15;
   private static final Map<String, Integer> SIGNALS =
       Map.of(

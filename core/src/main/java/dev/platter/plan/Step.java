@@ -374,7 +374,8 @@ public sealed interface Step {
   }
 
   /**
-   * Writes the cloud-init seed, whose content is given beside the plan since it may hold secrets.
+   * Writes the cloud-init seed, whose content is given beside the plan since it may hold secrets;
+   * or what the VM of a container image has to run.
    */
   record WriteSeed(String path, String label) implements Step {
     @Override
@@ -384,7 +385,9 @@ public sealed interface Step {
 
     @Override
     public String summary() {
-      return "write cloud-init seed " + path + " labelled " + label;
+      return label.equals(RunSeed.LABEL)
+          ? "write what to run, " + path
+          : "write cloud-init seed " + path + " labelled " + label;
     }
   }
 
