@@ -50,6 +50,8 @@ import picocli.CommandLine.Command;
       PullCommand.class,
       PushCommand.class,
       ImportCommand.class,
+      UploadCommand.class,
+      UploadServerCommand.class,
       BuildCommand.class,
       ServeCommand.class,
       TraceCommand.class,

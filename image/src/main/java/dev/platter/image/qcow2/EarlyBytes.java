@@ -11,7 +11,7 @@ import java.util.TreeMap;
  * are too many: nearly always those are refcounts, or nothing.
  */
 final class EarlyBytes {
-  private static final long MOST = 64 << 20;
+  static final long MOST = 64 << 20;
 
   private final TreeMap<Long, byte[]> kept = new TreeMap<>();
   private long total;

@@ -4,6 +4,7 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.ByteSource;
 import dev.platter.image.stream.Canvas;
 import dev.platter.image.stream.Forward;
+import dev.platter.image.stream.OutOfOrder;
 import dev.platter.image.stream.Places;
 import dev.platter.image.stream.Places.Kind;
 import dev.platter.image.stream.Places.Place;
@@ -52,6 +53,9 @@ public final class Qcow2Stream implements StreamedFormat {
     Header header = Header.read(head(file, bound), limits);
     var stream = new Qcow2Stream(file, header, bound);
     stream.passed = header.clusterSize();
+    if (file.isStream() && header.l1Offset() - stream.passed > EarlyBytes.MOST) {
+      throw new OutOfOrder("the L1 table of the qcow2 comes after its data");
+    }
     int entries = header.usedL1Entries();
     for (int first = 0; first < entries; first += PIECE / 8) {
       int count = Math.min(PIECE / 8, entries - first);
