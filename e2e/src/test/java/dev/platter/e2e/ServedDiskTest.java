@@ -87,11 +87,7 @@ class ServedDiskTest {
         var secret = iscsi.at("/auth/secret/name").asText();
         var value =
             CLUSTER.kubectl(
-                "get",
-                "secret",
-                secret,
-                "-o",
-                "jsonpath={.data.node\\.session\\.auth\\.password}");
+                "get", "secret", secret, "-o", "jsonpath={.data.node\\.session\\.auth\\.password}");
         var url =
             "%s:%s/%s/0"
                 .formatted(
