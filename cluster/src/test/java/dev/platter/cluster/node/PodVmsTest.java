@@ -29,6 +29,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
@@ -203,12 +204,15 @@ class PodVmsTest {
         .withNewMetadata()
         .withName("data")
         .withNamespace("default")
-        .addToAnnotations(Claim.FILL_RECORD, record)
+        .withAnnotations(record.isEmpty() ? Map.of() : Map.of(Claim.FILL_RECORD, record))
         .endMetadata()
         .withNewSpec()
         .withAccessModes("ReadWriteOnce")
         .withVolumeMode("Block")
         .withVolumeName("pv")
+        .withNewResources()
+        .addToRequests("storage", new Quantity("1Gi"))
+        .endResources()
         .endSpec()
         .build();
   }
