@@ -189,6 +189,17 @@ public final class Rules {
       }
     }
     var runsImage = disks.stream().anyMatch(disk -> disk.source() instanceof ContainerImageSource);
+    var served = disks.stream().anyMatch(disk -> disk.source() instanceof ServedSource);
+    disks.stream()
+        .filter(disk -> served && disk.keep() && !(disk.source() instanceof ServedSource))
+        .map(
+            disk ->
+                new DiskViolation(
+                    disk,
+                    "keep",
+                    "a VM with a served disk is another at each start, and keeps none on a node;"
+                        + " use a claim, or remove serve"))
+        .forEach(found::add);
     for (var bus : Bus.values()) {
       limit(disks, bus, withSeed || runsImage).ifPresent(found::add);
     }

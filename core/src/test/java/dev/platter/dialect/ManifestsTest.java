@@ -143,6 +143,15 @@ class ManifestsTest {
   }
 
   @Test
+  void aVmWithAServedDiskKeepsNone() {
+    var kept = "\n- {source: {blank: {}}, size: 1Gi, keep: true}";
+    assertThat(refused(vm("- {source: {image: a}, serve: iscsi}" + kept)).details())
+        .singleElement()
+        .asString()
+        .contains("disks[1].keep", "use a claim");
+  }
+
+  @Test
   void aServedDiskIsWrittenByItsVmAndByNobodyElse() {
     var disk = disk("- {type: 'ContainerRegistryDisk:v1alpha', source: {name: a}, serve: iscsi}");
     assertThat(disk.source()).isEqualTo(new ServedSource("a"));

@@ -59,7 +59,9 @@ public final class KubeNode {
     try {
       Path hosts = cluster.directory().resolve(name()).resolve("registries").resolve(registry);
       Files.createDirectories(hosts);
-      Files.writeString(hosts.resolve("hosts.toml"), "server = \"http://" + registry + "\"\n");
+      Files.writeString(
+          hosts.resolve("hosts.toml"),
+          "[host.\"http://%s\"]\ncapabilities = [\"pull\", \"resolve\"]\n".formatted(registry));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -19,7 +19,7 @@ public enum Reason {
   NOT_FOUND("Something that the VM names does not exist."),
   UNSUPPORTED("Valid, but this version does not do it."),
   WAITING_FOR_NODE("No node runs the VM's pod yet."),
-  WAITING_FOR_SOURCE("A container makes or deletes a volume of the VM."),
+  WAITING_FOR_SOURCE("A container makes, serves or deletes a disk of the VM."),
   DISK_LOST("What served a disk of the VM is gone, and what was written to it."),
   VOLUME_ABANDONED("Nobody can delete a volume that a container may have made."),
   POD_EXISTS("A pod that is not the VM's has its name."),
