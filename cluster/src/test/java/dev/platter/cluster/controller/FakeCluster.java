@@ -26,6 +26,10 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   final Map<String, Node> nodes = new TreeMap<>();
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
+
+  /** Written, but not shown to who writes it before they look again. */
+  private final Map<String, VmStatus> unseen = new TreeMap<>();
+
   boolean podsHidden;
   boolean behind;
   int refusal;
@@ -40,6 +44,10 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
 
   @Override
   public @Nullable VirtualMachine vm(String key) {
+    var status = unseen.remove(key);
+    if (status != null) {
+      vms.get(key).setStatus(status);
+    }
     return vms.get(key);
   }
 
@@ -121,6 +129,7 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   @Override
   public void status(VirtualMachine vm, VmStatus status) {
     writes.add("status " + status.phase().word());
+    unseen.remove(key(vm));
     vm.setStatus(status);
   }
 
@@ -129,7 +138,8 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
     if (behind) {
       throw new KubernetesClientException("it has changed", 409, null);
     }
-    status(vm, status);
+    writes.add("status " + status.phase().word());
+    unseen.put(key(vm), status);
   }
 
   @Override
