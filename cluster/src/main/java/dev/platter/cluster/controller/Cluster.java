@@ -33,8 +33,8 @@ interface Cluster {
 
   void status(VirtualMachine vm, VmStatus status);
 
-  /** The same, but only if the VM has not changed since. */
-  void statusOfThis(VirtualMachine vm, VmStatus status);
+  /** The same, but only if the VM has not changed since. Returns it as the server has it then. */
+  VirtualMachine statusOfThis(VirtualMachine vm, VmStatus status);
 
   void status(VirtualMachineGroup group, VirtualMachineGroup.Status status);
 

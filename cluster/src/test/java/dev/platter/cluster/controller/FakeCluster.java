@@ -9,6 +9,7 @@ import io.fabric8.kubernetes.api.model.Node;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -130,16 +131,19 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   public void status(VirtualMachine vm, VmStatus status) {
     writes.add("status " + status.phase().word());
     unseen.remove(key(vm));
-    vm.setStatus(status);
+    vms.getOrDefault(key(vm), vm).setStatus(status);
   }
 
   @Override
-  public void statusOfThis(VirtualMachine vm, VmStatus status) {
+  public VirtualMachine statusOfThis(VirtualMachine vm, VmStatus status) {
     if (behind) {
       throw new KubernetesClientException("it has changed", 409, null);
     }
     writes.add("status " + status.phase().word());
     unseen.put(key(vm), status);
+    var now = Serialization.clone(vm);
+    now.setStatus(status);
+    return now;
   }
 
   @Override
