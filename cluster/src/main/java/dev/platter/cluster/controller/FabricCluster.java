@@ -102,7 +102,6 @@ final class FabricCluster implements Cluster {
     apply(applied);
   }
 
-
   private <T extends HasMetadata> T apply(T object) {
     var context =
         new PatchContext.Builder()
