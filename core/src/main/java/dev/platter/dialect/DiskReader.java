@@ -4,6 +4,7 @@ import dev.platter.model.Access;
 import dev.platter.model.Bus;
 import dev.platter.model.ByteSize;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.Copy;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
@@ -166,7 +167,10 @@ final class DiskReader {
    * An image cannot be written in place, so copy-on-write is what leaving the mode out means there.
    */
   private static @Nullable Copy copy(Fields fields, @Nullable Source source) {
-    var implied = source instanceof ImageSource ? CopyMode.COPY_ON_WRITE : CopyMode.NONE;
+    var implied =
+        source instanceof ImageSource || source instanceof ContainerImageSource
+            ? CopyMode.COPY_ON_WRITE
+            : CopyMode.NONE;
     var copy = fields.fields("copy");
     if (copy == null) {
       return fields.has("copy") ? null : new Copy(implied, null);

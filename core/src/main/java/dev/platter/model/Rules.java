@@ -96,6 +96,7 @@ public final class Rules {
                       + " read-shared"));
         }
       }
+      case ContainerImageSource _ -> containerImageRules(disk, mode, found);
       case ServedSource _ -> servedRules(disk, found);
       case BlankSource _, VolumeSource _ -> blankRules(disk, mode, found);
       case FileSource file -> {
@@ -122,6 +123,17 @@ public final class Rules {
           ClaimSource _,
           ContainerSource _,
           IdentitySource _ -> {}
+    }
+  }
+
+  private static void containerImageRules(Disk disk, CopyMode mode, List<Violation> found) {
+    if (mode != CopyMode.COPY_ON_WRITE) {
+      found.add(
+          new Violation(
+              "copy.mode", "the program of an image writes to a copy; use copy-on-write"));
+    }
+    if (disk.size() != null) {
+      found.add(new Violation("size", "the disk of a container image has its own size; remove it"));
     }
   }
 
@@ -176,6 +188,7 @@ public final class Rules {
                 disk, "name", "two disks are named " + disk.name() + "; give each its own"));
       }
     }
+    var runsImage = disks.stream().anyMatch(disk -> disk.source() instanceof ContainerImageSource);
     var served = disks.stream().anyMatch(disk -> disk.source() instanceof ServedSource);
     disks.stream()
         .filter(disk -> served && disk.keep() && !(disk.source() instanceof ServedSource))
@@ -188,7 +201,21 @@ public final class Rules {
                         + " use a claim, or remove serve"))
         .forEach(found::add);
     for (var bus : Bus.values()) {
-      limit(disks, bus, withSeed).ifPresent(found::add);
+      limit(disks, bus, withSeed || runsImage).ifPresent(found::add);
+    }
+    for (var disk : disks) {
+      if (disk.source() instanceof ContainerImageSource && !disk.equals(Vm.bootDisk(disks))) {
+        found.add(
+            new DiskViolation(
+                disk, "source", "only the first disk can be the container image that a VM runs"));
+      }
+    }
+    if (runsImage && withSeed) {
+      found.add(
+          new DiskViolation(
+              Vm.bootDisk(disks),
+              "source",
+              "a container image has no cloud-init; remove cloudInit"));
     }
     return found;
   }

@@ -3,6 +3,7 @@ package dev.platter.model;
 /** Where the bytes of a disk come from. */
 public sealed interface Source
     permits ImageSource,
+        ContainerImageSource,
         FileSource,
         BlankSource,
         VolumeSource,

@@ -163,6 +163,20 @@ class ServedDiskTest {
     assertThat(opens("vm%" + root.password() + "@", login("data").url())).isFalse();
     isSeenNowhere(root.password());
 
+    // Who serves the disk stays where it is.
+    CLUSTER.apply(
+        """
+        apiVersion: platter.dev/v1alpha1
+        kind: VirtualMachineMigration
+        metadata: {name: move}
+        spec: {vm: served}
+        """);
+    CLUSTER.await(
+        "the VM does not move",
+        () -> CLUSTER.kubectl("get", "vmm", "move", "-o", "jsonpath={.status}"),
+        text -> text.contains("\"phase\":\"Succeeded\""));
+    assertThat(login("sda")).isEqualTo(root);
+
     var target = root.url().split("/", -1)[1];
     // The guest has written; a container that begins anew would not know.
     var node = nodeOf(root.pod());

@@ -58,8 +58,13 @@ final class VmReconciler implements ControlLoop.Work {
     if (vm.getMetadata().getDeletionTimestamp() != null && forgetLostNodes(vm)) {
       return null; // It comes again with fewer finalizers.
     }
-    var volumes = sources.tend(key, vm).with(wrappers.tend(vm, known.pod(key)));
-    var decision = VmRules.decide(view(key, vm, known.pod(key), volumes));
+    var pod = pod(vm);
+    if (pod == null && VmStatus.of(vm).podName() != null) {
+      cluster.podGone(vm);
+      return null; // It comes again, to be started under its own name.
+    }
+    var volumes = sources.tend(key, vm).with(wrappers.tend(vm, pod));
+    var decision = VmRules.decide(view(key, vm, pod, volumes));
     try {
       return SourceView.sooner(carryOut(key, vm, decision), volumes.again());
     } catch (NameTaken e) {
@@ -70,6 +75,16 @@ final class VmReconciler implements ControlLoop.Work {
       carryOut(key, e.vm, refused);
       throw e.answer;
     }
+  }
+
+  /** The pod that it has moved to is nobody else's, so its absence must be certain. */
+  private @Nullable Pod pod(VirtualMachine vm) {
+    var meta = vm.getMetadata();
+    var name = VmStatus.of(vm).pod(meta.getName());
+    var found = known.pod(meta.getNamespace() + "/" + name);
+    return found != null || name.equals(meta.getName())
+        ? found
+        : cluster.pod(meta.getNamespace(), name);
   }
 
   /** Nobody will ever remove the disks on a node that the cluster does not have any more. */
@@ -112,7 +127,7 @@ final class VmReconciler implements ControlLoop.Work {
       restarts.put(key, decision.restarts());
     }
     // What a pod uses up is used up, even if nobody lives to see that the pod was made.
-    var now = givesAway(vm, decision) ? cluster.statusOfThis(vm, decision.status()) : vm;
+    var now = givesAway(vm, decision) ? cluster.status(vm, decision.status()) : vm;
     for (var intent : decision.intents()) {
       carryOut(now, intent);
     }
@@ -144,7 +159,7 @@ final class VmReconciler implements ControlLoop.Work {
   /** A pod that the informer does not show yet may be about to make disks. */
   private void release(VirtualMachine vm) {
     var meta = vm.getMetadata();
-    var pod = cluster.pod(meta.getNamespace(), meta.getName());
+    var pod = cluster.pod(meta.getNamespace(), VmStatus.of(vm).pod(meta.getName()));
     if (pod != null && VmPod.ownedBy(vm, pod)) {
       throw new KubernetesClientException(
           "the informer is behind", HttpURLConnection.HTTP_CONFLICT, null);

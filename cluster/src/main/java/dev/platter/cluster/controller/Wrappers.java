@@ -44,7 +44,7 @@ final class Wrappers {
   /**
    * Does what can be done now.
    *
-   * @param pod of the VM's name, whoever it belongs to
+   * @param pod of the name that the VM's has, whoever it belongs to
    */
   SourceView tend(VirtualMachine vm, @Nullable Pod pod) {
     var before = VmStatus.of(vm).sources().stream().filter(source -> source.pod() != null).toList();
@@ -222,7 +222,8 @@ final class Wrappers {
 
     /** A guest may be about to use what would be removed. */
     private boolean livesPastInformers() {
-      var pod = cluster.pod(vm.getMetadata().getNamespace(), vm.getMetadata().getName());
+      var name = VmStatus.of(vm).pod(vm.getMetadata().getName());
+      var pod = cluster.pod(vm.getMetadata().getNamespace(), name);
       return pod != null && VmPod.ownedBy(vm, pod) && !new PodView(pod).finished();
     }
 

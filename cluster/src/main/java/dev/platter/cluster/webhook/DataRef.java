@@ -3,6 +3,7 @@ package dev.platter.cluster.webhook;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Credentials;
 import dev.platter.model.DeviceSource;
@@ -121,6 +122,7 @@ record DataRef(Kind kind, String name, boolean optional) {
           Stream.concat(
               Stream.ofNullable(http.ca()), http.headers().stream().map(HttpSource.Header::value));
       case ImageSource _,
+          ContainerImageSource _,
           FileSource _,
           BlankSource _,
           VolumeSource _,

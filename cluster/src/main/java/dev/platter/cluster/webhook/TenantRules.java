@@ -2,6 +2,7 @@ package dev.platter.cluster.webhook;
 
 import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Credentials;
 import dev.platter.model.DeviceSource;
@@ -79,6 +80,8 @@ public final class TenantRules {
       case FileSource _ ->
           refuse(disk, "a file source is a path on a node; use an image or a claim instead.");
       case ImageSource image -> image(disk, image.reference());
+      case ContainerImageSource _ ->
+          refuse(disk, "VMs of a cluster do not run container images; use an image with a disk.");
       case ServedSource served -> image(disk, served.image());
       case NbdSource nbd -> {
         if (nbd.socket() != null) {

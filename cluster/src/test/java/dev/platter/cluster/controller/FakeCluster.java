@@ -1,8 +1,10 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.Node;
@@ -13,6 +15,7 @@ import io.fabric8.kubernetes.client.utils.Serialization;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -28,9 +31,6 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
 
-  /** Written, but not shown to who writes it before they look again. */
-  private final Map<String, VmStatus> unseen = new TreeMap<>();
-
   boolean podsHidden;
   boolean behind;
   int refusal;
@@ -45,11 +45,8 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
 
   @Override
   public @Nullable VirtualMachine vm(String key) {
-    var status = unseen.remove(key);
-    if (status != null) {
-      vms.get(key).setStatus(status);
-    }
-    return vms.get(key);
+    var found = vms.get(key);
+    return found == null ? null : Serialization.clone(found);
   }
 
   @Override
@@ -124,26 +121,40 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   @Override
   public void finalizers(VirtualMachine vm, List<String> finalizers) {
     writes.add("finalizers " + finalizers);
-    vm.getMetadata().setFinalizers(finalizers);
+    vms.getOrDefault(key(vm), vm).getMetadata().setFinalizers(finalizers);
   }
 
   @Override
-  public void status(VirtualMachine vm, VmStatus status) {
-    writes.add("status " + status.phase().word());
-    unseen.remove(key(vm));
-    vms.getOrDefault(key(vm), vm).setStatus(status);
-  }
-
-  @Override
-  public VirtualMachine statusOfThis(VirtualMachine vm, VmStatus status) {
-    if (behind) {
+  public VirtualMachine status(VirtualMachine vm, VmStatus status) {
+    var stored = vms.getOrDefault(key(vm), vm);
+    var version = stored.getMetadata().getResourceVersion();
+    if (behind || !Objects.equals(version, vm.getMetadata().getResourceVersion())) {
       throw new KubernetesClientException("it has changed", 409, null);
     }
     writes.add("status " + status.phase().word());
-    unseen.put(key(vm), status);
-    var now = Serialization.clone(vm);
-    now.setStatus(status);
-    return now;
+    stored.setStatus(status);
+    stored.getMetadata().setResourceVersion(version + "0");
+    return Serialization.clone(stored);
+  }
+
+  @Override
+  public void podGone(VirtualMachine vm) {
+    throw new AssertionError("nothing has moved");
+  }
+
+  @Override
+  public void keep(VirtualMachineMigration migration, VirtualMachine vm) {
+    migration.getMetadata().setFinalizers(new ArrayList<>(List.of(Names.MIGRATION_FINALIZER)));
+  }
+
+  @Override
+  public void finalizers(VirtualMachineMigration migration, List<String> finalizers) {
+    migration.getMetadata().setFinalizers(new ArrayList<>(finalizers));
+  }
+
+  @Override
+  public void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status) {
+    migration.setStatus(status);
   }
 
   @Override

@@ -180,7 +180,7 @@ class PodVmsTest {
   }
 
   private void object(String uid, boolean deleted) {
-    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted));
+    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted, "db", null));
   }
 
   private static String uid(int n) {
