@@ -20,8 +20,8 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server with one namespace in memory, and informers that are never behind unless told. It knows
- * nothing of versions; those are the real server's to check.
+ * A server with one namespace in memory, and informers that are never behind unless told. Of
+ * versions it knows those of a VM's status; the others are the real server's to check.
  */
 final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.Known {
   final Map<String, VirtualMachine> vms = new TreeMap<>();
@@ -30,7 +30,6 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   final Map<String, Node> nodes = new TreeMap<>();
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
-
   boolean podsHidden;
   boolean behind;
   int refusal;
