@@ -171,7 +171,7 @@ final class SnapshotBenchmark implements Benchmark {
   private static void scatter(Path file) throws IOException {
     try (var channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
       for (var i = 0L; i < EXTENTS; i++) {
-        channel.write(ByteBuffer.allocate(1 << 16), i * (LARGE / EXTENTS) >> 16 << 16);
+        channel.write(ByteBuffer.allocate(1 << 16), ((i * (LARGE / EXTENTS)) >> 16) << 16);
       }
       channel.force(true);
     }

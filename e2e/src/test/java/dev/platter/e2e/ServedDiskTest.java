@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -162,6 +163,20 @@ class ServedDiskTest {
     assertThat(opens("vm%" + root.password() + "@", login("data").url())).isFalse();
     isSeenNowhere(root.password());
 
+    // Who serves the disk stays where it is.
+    CLUSTER.apply(
+        """
+        apiVersion: platter.dev/v1alpha1
+        kind: VirtualMachineMigration
+        metadata: {name: move}
+        spec: {vm: served}
+        """);
+    CLUSTER.await(
+        "the VM does not move",
+        () -> CLUSTER.kubectl("get", "vmm", "move", "-o", "jsonpath={.status}"),
+        text -> text.contains("\"phase\":\"Succeeded\""));
+    assertThat(login("sda")).isEqualTo(root);
+
     var target = root.url().split("/", -1)[1];
     // The guest has written; a container that begins anew would not know.
     var node = nodeOf(root.pod());
@@ -182,12 +197,15 @@ class ServedDiskTest {
 
   private static void isSeenNowhere(String password) {
     var base64 = Base64.getEncoder().encodeToString(password.getBytes(UTF_8));
-    for (var node : CLUSTER.kube().nodes()) {
-      assertThat(node.exec("sh", "-c", SHOWN))
-          .as(node.name())
-          .contains("qemu")
-          .doesNotContain(password, base64);
-    }
+    var shown =
+        CLUSTER.kube().nodes().stream()
+            .map(node -> node.exec("sh", "-c", SHOWN))
+            .collect(Collectors.joining());
+    assertThat(shown)
+        .as("nodes")
+        .contains("<auth username='vm'>", "qemu-system-x86_64 -name", "dev.platter.cli.ServeMain")
+        .contains("@@READY")
+        .doesNotContain(password, base64);
     var kinds =
         CLUSTER
             .kubectl("api-resources", "--verbs=list", "-o", "name")

@@ -63,17 +63,16 @@ final class VmReconciler implements ControlLoop.Work {
       cluster.podGone(vm);
       return null; // It comes again, to be started under its own name.
     }
-    var volumes = sources.tend(key, vm).with(wrappers.tend(key, vm));
-    var claimed = !volumes.offers().isEmpty();
+    var volumes = sources.tend(key, vm).with(wrappers.tend(vm, pod));
     var decision = VmRules.decide(view(key, vm, pod, volumes));
     try {
-      return SourceView.sooner(carryOut(key, vm, decision, false), volumes.again());
+      return SourceView.sooner(carryOut(key, vm, decision), volumes.again());
     } catch (NameTaken e) {
       // The informer is behind, or does not show the pod because it is not a VM's.
-      return carryOut(key, vm, VmRules.decide(view(key, vm, e.by, volumes)), claimed);
+      return carryOut(key, e.vm, VmRules.decide(view(key, e.vm, e.by, volumes)));
     } catch (PodRefused e) {
-      var refused = VmRules.refused(view(key, vm, null, volumes), e.answer.getMessage());
-      carryOut(key, vm, refused, claimed);
+      var refused = VmRules.refused(view(key, e.vm, null, volumes), e.answer.getMessage());
+      carryOut(key, e.vm, refused);
       throw e.answer;
     }
   }
@@ -121,26 +120,19 @@ final class VmReconciler implements ControlLoop.Work {
         clock.instant());
   }
 
-  /**
-   * @param claimed whether the server's status of the VM may be newer than what was decided on
-   */
-  private @Nullable Duration carryOut(
-      String key, VirtualMachine vm, Decision decision, boolean claimed) {
+  private @Nullable Duration carryOut(String key, VirtualMachine vm, Decision decision) {
     if (decision.restarts() == 0) {
       restarts.remove(key);
     } else {
       restarts.put(key, decision.restarts());
     }
-    var first = givesAway(vm, decision);
-    if (first) {
-      // What a pod uses up is used up, even if nobody lives to see that the pod was made.
-      cluster.statusOfThis(vm, decision.status());
-    }
+    // What a pod uses up is used up, even if nobody lives to see that the pod was made.
+    var now = givesAway(vm, decision) ? cluster.status(vm, decision.status()) : vm;
     for (var intent : decision.intents()) {
-      carryOut(vm, intent);
+      carryOut(now, intent);
     }
-    if (claimed || (!first && !decision.status().equals(VmStatus.of(vm).withoutDisks()))) {
-      cluster.status(vm, decision.status());
+    if (!decision.status().equals(VmStatus.of(now).withoutDisks())) {
+      cluster.status(now, decision.status());
     }
     return decision.again();
   }
@@ -182,34 +174,38 @@ final class VmReconciler implements ControlLoop.Work {
       cluster.create(pod);
     } catch (KubernetesClientException e) {
       if (e.getCode() != HttpURLConnection.HTTP_CONFLICT) {
-        throw new PodRefused(e);
+        throw new PodRefused(vm, e);
       }
       var meta = vm.getMetadata();
       var there = cluster.pod(meta.getNamespace(), meta.getName());
       if (there == null) {
         throw e;
       }
-      throw new NameTaken(there);
+      throw new NameTaken(vm, there);
     }
   }
 
   /** By the webhook, a quota, a policy: something that the VM's user has to know. */
   private static final class PodRefused extends RuntimeException {
     private static final long serialVersionUID = 1L;
+    private final transient VirtualMachine vm;
     private final KubernetesClientException answer;
 
-    PodRefused(KubernetesClientException answer) {
+    PodRefused(VirtualMachine vm, KubernetesClientException answer) {
       super("the pod was refused", answer, false, false);
+      this.vm = vm;
       this.answer = answer;
     }
   }
 
   private static final class NameTaken extends RuntimeException {
     private static final long serialVersionUID = 1L;
+    private final transient VirtualMachine vm;
     private final transient Pod by;
 
-    NameTaken(Pod by) {
+    NameTaken(VirtualMachine vm, Pod by) {
       super("a pod of the name exists", null, false, false);
+      this.vm = vm;
       this.by = by;
     }
   }

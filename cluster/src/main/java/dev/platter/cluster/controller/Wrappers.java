@@ -41,12 +41,16 @@ final class Wrappers {
     this.clock = clock;
   }
 
-  /** Does what can be done now. */
-  SourceView tend(String key, VirtualMachine vm) {
+  /**
+   * Does what can be done now.
+   *
+   * @param pod of the name that the VM's has, whoever it belongs to
+   */
+  SourceView tend(VirtualMachine vm, @Nullable Pod pod) {
     var before = VmStatus.of(vm).sources().stream().filter(source -> source.pod() != null).toList();
     return before.isEmpty() && !VmSpec.hasServed(vm)
         ? SourceView.NONE
-        : new Round(key, vm, before).tend();
+        : new Round(vm, pod, before).tend();
   }
 
   /** One look at one VM. */
@@ -63,11 +67,10 @@ final class Wrappers {
     private @Nullable Outcome lost;
     private @Nullable Duration pause;
 
-    Round(String key, VirtualMachine vm, List<SourceStatus> before) {
+    Round(VirtualMachine vm, @Nullable Pod pod, List<SourceStatus> before) {
       this.vm = vm;
       this.before = before;
       this.pods = new SourcePods(known, cluster, clock, vm);
-      var pod = known.pod(key);
       this.mine = pod == null || !VmPod.ownedBy(vm, pod) ? null : new PodView(pod);
       if (starts()) {
         read();
@@ -219,7 +222,8 @@ final class Wrappers {
 
     /** A guest may be about to use what would be removed. */
     private boolean livesPastInformers() {
-      var pod = cluster.pod(vm.getMetadata().getNamespace(), vm.getMetadata().getName());
+      var name = VmStatus.of(vm).pod(vm.getMetadata().getName());
+      var pod = cluster.pod(vm.getMetadata().getNamespace(), name);
       return pod != null && VmPod.ownedBy(vm, pod) && !new PodView(pod).finished();
     }
 
