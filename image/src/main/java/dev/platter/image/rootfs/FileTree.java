@@ -204,12 +204,16 @@ final class FileTree {
     if (before == node) {
       return;
     }
+    if (node.links >= InodeBytes.MOST_LINKS) {
+      throw new BadImageException(
+          "the image has a file with more than " + InodeBytes.MOST_LINKS + " names");
+    }
+    count(name.length() + 64L);
+    node.links++; // First, since what goes may be a directory that has the file.
     if (before != null) {
       drop(before);
     }
-    count(name.length() + 64L);
     directory.children.put(name, node);
-    node.links++;
     touch(directory);
     touch(node);
   }

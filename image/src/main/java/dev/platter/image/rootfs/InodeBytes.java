@@ -23,7 +23,10 @@ final class InodeBytes {
   private static final int MOST_IN_INODE = 4;
   private static final int MOST_IN_BLOCK = (Geometry.BLOCK - 12) / 12;
   private static final int EXTENT = 1 << 15;
-  private static final int MOST_LINKS = 65_000;
+
+  /** As many names as ext4 lets a file have. */
+  static final int MOST_LINKS = 65_000;
+
   private static final int SECTORS = Geometry.BLOCK / 512;
   private static final long EARLIEST = Integer.MIN_VALUE;
   private static final long LATEST = EARLIEST + (1L << 34) - 1;

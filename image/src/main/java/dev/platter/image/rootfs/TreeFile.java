@@ -119,9 +119,11 @@ final class TreeFile {
     node.minor = in.readInt();
     for (int i = in.readInt(); i > 0; i--) {
       var name = in.readUTF();
-      node.xattrs.put(name, in.readNBytes(in.readInt()));
+      var value = in.readNBytes(in.readInt());
+      tree.count(value.length + 128L);
+      node.xattrs.put(name, value);
     }
-    tree.count(node.target.length() + 128L * node.xattrs.size());
+    tree.count(node.target.length());
     tree.known(node);
   }
 }

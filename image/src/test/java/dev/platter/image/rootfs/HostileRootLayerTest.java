@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.platter.image.BadImageException;
 import dev.platter.image.ForeignTool;
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -85,6 +86,43 @@ class HostileRootLayerTest {
     }
     assertThat(outside).isEmptyDirectory();
     assertThat(clean("layer", "ls -p " + outside)).contains("/one/", "/two/", "/three/");
+  }
+
+  @Test
+  void aFileThatTakesTheNameOfItsDirectoryIsKept() throws IOException {
+    try (var in = Files.newInputStream(tar("add('a/f'); add('b'); add('a', LINK, 'a/f')"))) {
+      make("layer", in);
+    }
+    assertThat(clean("layer", "stat /a")).contains("Type: regular", "Links: 1");
+  }
+
+  @Test
+  void aFileHasNoMoreNamesThanExt4Counts() throws IOException {
+    var tree = new FileTree();
+    var file = tree.create(FileNode.FILE);
+    for (var i = 0; i < 65_000; i++) {
+      tree.put(tree.root, "name" + i, file);
+    }
+    assertThatThrownBy(() -> tree.put(tree.root, "another", file))
+        .isInstanceOf(BadImageException.class)
+        .hasMessageContaining("more than 65000 names");
+  }
+
+  @Test
+  void attributesOfLowerLayersCountToo() throws IOException {
+    var below = new FileTree();
+    for (var i = 0; i < 100; i++) {
+      var file = below.create(FileNode.FILE);
+      file.xattrs.put("user.x", new byte[1 << 20]);
+      below.put(below.root, "file" + i, file);
+    }
+    var written = new ByteArrayOutputStream();
+    TreeFile.write(below, written);
+    var tree = TreeFile.read(new ByteArrayInputStream(written.toByteArray()));
+    tree.count(27 << 20);
+    assertThatThrownBy(() -> tree.count(1 << 20))
+        .isInstanceOf(BadImageException.class)
+        .hasMessageContaining("more than 128 MiB");
   }
 
   /** The size is looked at before the content, which is never asked for. */
