@@ -218,6 +218,13 @@ final class FileTree {
     touch(node);
   }
 
+  /** No whiteout of this layer hides the way to what the layer puts there. */
+  void keep(FileNode directory) {
+    for (var at = directory; at != root; at = parent(at)) {
+      at.ofLayer = true;
+    }
+  }
+
   /** A whiteout: takes away what lower layers have. */
   void hide(FileNode directory, String name) {
     var node = directory.children.get(name);

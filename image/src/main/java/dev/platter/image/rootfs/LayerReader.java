@@ -54,6 +54,7 @@ final class LayerReader {
         tree.hide(directory, name.substring(WHITEOUT.length()));
       }
     } else {
+      tree.keep(directory);
       put(entry, directory, name);
     }
   }

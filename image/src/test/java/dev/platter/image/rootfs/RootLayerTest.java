@@ -81,6 +81,25 @@ class RootLayerTest {
     assertThat(debugfs("cat /a/deep/x") + debugfs("cat /file")).isEqualTo("1\n5\n");
   }
 
+  /** As of tools that write no directories, and whiteouts where they please. */
+  @Test
+  void aLayerHidesNothingOfItsOwn() throws IOException {
+    ForeignTool.sh(
+        dir,
+        """
+        mkdir -p in/a/b/c in/d/e && echo 1 > in/a/b/c/old && echo 2 > in/d/e/old
+        tar -C in -cf one.tar .
+        mkdir -p up/a/b/c up/d/e && echo 3 > up/a/b/c/new && echo 4 > up/d/e/new
+        touch up/a/.wh..wh..opq up/.wh.d
+        tar -C up -cf two.tar a/b/c/new a/.wh..wh..opq d/e/new .wh.d
+        """);
+    layer("one", null);
+    layer("two", "one");
+    check("two");
+    assertThat(debugfs("cat /a/b/c/new") + debugfs("cat /d/e/new")).isEqualTo("3\n4\n");
+    assertThat(debugfs("ls -p /a/b/c") + debugfs("ls -p /d/e")).doesNotContain("/old/");
+  }
+
   private void layer(String name, @Nullable String below) throws IOException {
     try (var tar = Files.newInputStream(dir.resolve(name + ".tar"))) {
       RootLayer.make(
