@@ -32,7 +32,8 @@
 
 enum { MOST = 4096, MOST_GROUPS = 256, NOT_STARTED = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-static char *args[MOST + 1], *envs[MOST + 3];
+// With room for the variables that are added, and the end.
+static char *args[MOST + 1], *envs[MOST + 4];
 static int argCount, envCount;
 static const char *user = "", *cwd = "/";
 static int stopSignal = SIGTERM;
@@ -73,7 +74,7 @@ static void unescape(char *text) {
 
 static int parse(const char *path) {
   FILE *file = fopen(path, "re");
-  if (!file) return -1;
+  if (!file) return 0;
   char *line = NULL;
   size_t room = 0;
   for (ssize_t n; (n = getline(&line, &room, file)) > 0;) {
@@ -83,9 +84,13 @@ static int parse(const char *path) {
     *space = 0;
     char *value = strdup(space + 1);
     unescape(value);
-    if (!strcmp(line, "arg") && argCount < MOST) args[argCount++] = value;
-    else if (!strcmp(line, "env") && envCount < MOST) envs[envCount++] = value;
-    else if (!strcmp(line, "user")) user = value;
+    if (!strcmp(line, "arg")) {
+      if (argCount == MOST) return -1;
+      args[argCount++] = value;
+    } else if (!strcmp(line, "env")) {
+      if (envCount == MOST) return -1;
+      envs[envCount++] = value;
+    } else if (!strcmp(line, "user")) user = value;
     else if (!strcmp(line, "cwd")) cwd = value;
     else if (!strcmp(line, "signal")) stopSignal = atoi(value);
   }
@@ -242,9 +247,11 @@ static void mountAt(const char *what, const char *where, const char *type, unsig
   if (mount(what, where, type, flags, options)) say("cannot mount %s: %s", where, strerror(errno));
 }
 
-// A file of ours in the place of the image's; not through a link, which may lead anywhere.
+// A file of ours in the place of the image's; not through a link, which may lead anywhere, but instead of it.
 static void cover(const char *ours, const char *where) {
+  struct stat there;
   if (access(ours, F_OK)) return;
+  if (!lstat(where, &there) && S_ISLNK(there.st_mode)) unlink(where);
   int fd = open(where, O_CREAT | O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (fd < 0) return;
   close(fd);
@@ -306,7 +313,11 @@ int main(int count, char **words) {
   if (count != 3) return 2;
   signal(SIGTERM, stop);
   openPort();
-  if (parse(words[1]) || !argCount) {
+  if (parse(words[1])) {
+    say("the command has more than %d words or variables", MOST);
+    end(NOT_STARTED);
+  }
+  if (!argCount) {
     say("there is nothing to run");
     end(NOT_STARTED);
   }

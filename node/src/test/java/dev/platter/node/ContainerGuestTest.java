@@ -57,6 +57,7 @@ class ContainerGuestTest {
         cp $(command -v busybox) root/bin/busybox && ln -s busybox root/bin/sh
         echo 'app:x:1234:77::/srv:/bin/sh' > root/etc/passwd && echo 'extra:x:88:app' > root/etc/group
         echo 1 > root/srv/one && ln root/srv/one root/srv/two && chmod 4750 root/srv/one
+        ln -s ../run/nowhere root/etc/hostname
         chown -h 5:6 root/bin/sh && chown 1234:77 root/srv/app && mkfifo root/srv/pipe
         echo x > root/gone/deep/file && mknod root/srv/null c 1 3
         umoci insert --image oci:busy root /
@@ -74,8 +75,16 @@ class ContainerGuestTest {
   @Test
   void theProgramOfAnImageOfThirtyLayersRunsAsItsConfigSays() throws IOException {
     var oci = image();
+    // Whoever writes to a disk can label it as the disc that says what to run.
+    var decoy = work.resolve("decoy.raw");
+    Shell.run(
+        "sh",
+        "-euc",
+        "truncate -s 1M $0; printf PLATTERRUN | dd of=$0 bs=1 seek=32808 conv=notrunc",
+        decoy);
     var script =
         "echo \"@$WHO $HOME $PWD $(busybox id -u):$(busybox id -g):$(busybox id -G) pid=$$\";"
+            + " echo \"@$(busybox cat /etc/hostname)\";"
             + " echo no > /srv/no 2>/dev/null || echo @mine;"
             + " echo @written > here && busybox cat here && busybox rm here;"
             + " cd /; echo @begin\n"
@@ -98,8 +107,11 @@ class ContainerGuestTest {
                         args:
                         - |
             %s
+                  - name: decoy
+                    source: {file: {path: %s, format: raw}}
+                    target: {bus: virtio}
             """
-                .formatted(oci, script.indent(14).stripTrailing()));
+                .formatted(oci, script.indent(14).stripTrailing(), decoy));
     assertThat(vm.plan().disks().getFirst().chain()).hasSize(1 + 30);
     var console = guest.console(vm);
     console.await("^@end", GuestNode.BOOT);
@@ -107,7 +119,12 @@ class ContainerGuestTest {
     assertThat(guest.node().exit(vm.key())).isEqualTo(OptionalInt.of(42));
     assertThat(console.lines().stream().filter(line -> line.startsWith("@")))
         .containsExactly(
-            "@a VM /srv /srv/app 1234:77:77 88 pid=1", "@mine", "@written", "@begin", "@end");
+            "@a VM /srv /srv/app 1234:77:77 88 pid=1",
+            "@thirty",
+            "@mine",
+            "@written",
+            "@begin",
+            "@end");
     var lines = console.lines();
     var listed = lines.subList(lines.indexOf("@begin") + 1, lines.indexOf("@end"));
     var oracle =
