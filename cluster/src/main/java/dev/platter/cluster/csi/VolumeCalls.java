@@ -168,10 +168,15 @@ final class VolumeCalls {
     if (!request.hasCapacityRange()) {
       VolumeRequests.required("", "capacity_range");
     }
-    var capacity = VolumeRequests.capacity(request.getCapacityRange(), 0);
     var handle = VolumeRequests.required(request.getVolumeId(), "volume_id");
-    if (!handles.isElsewhere(handle)) {
-      capacity = store.expand(messages.id("volume", handle), capacity).capacity();
+    var range = request.getCapacityRange();
+    long capacity;
+    if (handles.isElsewhere(handle)) {
+      capacity = VolumeRequests.capacity(range, 0);
+    } else {
+      var volume = existing(messages.id("volume", handle));
+      capacity =
+          store.expand(volume.id(), VolumeRequests.grown(range, volume.capacity())).capacity();
     }
     return ControllerExpandVolumeResponse.newBuilder()
         .setCapacityBytes(capacity)

@@ -194,7 +194,8 @@ final class VolumeNode extends NodeGrpc.NodeImplBase {
           VolumeRequests.required(request.getVolumeId(), "volume_id");
           var path = Path.of(VolumeRequests.required(request.getVolumePath(), "volume_path"));
           var id = messages.id("volume", request.getVolumeId());
-          var capacity = VolumeRequests.capacity(request.getCapacityRange(), 0);
+          var volume = mounts.store().volume(id).orElseThrow(() -> messages.gone("volume"));
+          var capacity = VolumeRequests.grown(request.getCapacityRange(), volume.capacity());
           return NodeExpandVolumeResponse.newBuilder()
               .setCapacityBytes(mounts.expand(id, path, capacity).capacity())
               .build();

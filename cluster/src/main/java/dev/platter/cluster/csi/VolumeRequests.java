@@ -143,6 +143,12 @@ final class VolumeRequests {
     return rounded;
   }
 
+  /** The size that a volume grows to, or what it has if no size is asked for, or a smaller one. */
+  static long grown(CapacityRange range, long capacity) {
+    checked(range);
+    return range.getRequiredBytes() == 0 ? capacity : Math.max(capacity, capacity(range, 0));
+  }
+
   /** Whether a volume that is there is one that was asked for. */
   static boolean fits(CapacityRange range, long capacity) {
     return capacity >= range.getRequiredBytes()
