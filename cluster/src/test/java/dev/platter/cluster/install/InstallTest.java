@@ -34,8 +34,11 @@ class InstallTest {
   }
 
   static List<JsonNode> objects(List<String> pools) {
+    return objects(Install.yaml(options("vms", "registry.example/platter:1", pools)));
+  }
+
+  private static List<JsonNode> objects(String yaml) {
     var out = new ArrayList<JsonNode>();
-    var yaml = Install.yaml(options("vms", "registry.example/platter:1", pools));
     try (var documents = Serialization.yamlMapper().readerFor(JsonNode.class).readValues(yaml)) {
       documents.forEachRemaining(document -> out.add((JsonNode) document));
     } catch (IOException e) {
@@ -82,6 +85,27 @@ class InstallTest {
             .toList();
     assertThat(node).hasSize(2);
     assertThat(node.toString()).doesNotContain("secrets", "configmaps", "pods/exec");
+  }
+
+  /** Leases keep disks from having two writers. */
+  @Test
+  void ofTheLeasesVolumesMayChangeOnlyTheResizers() {
+    var yaml =
+        VolumesInstall.yaml(
+            options("vms", "registry.example/platter:1", List.of()),
+            "/srv/volumes",
+            VolumesInstall.DEFAULT_SIDECARS);
+    for (var role : objects(yaml)) {
+      for (var rule : role.path("rules")) {
+        if (rule.path("resources").toString().contains("leases")
+            && !rule.path("verbs").toString().equals("[\"create\"]")) {
+          assertThat(role.at("/metadata/name").asText()).isEqualTo("platter-volumes-resizer");
+          assertThat(rule.path("resourceNames").toString())
+              .isEqualTo("[\"external-resizer-local-csi-platter-dev\"]");
+        }
+      }
+    }
+    assertThat(yaml).contains("serviceAccountName: platter-volumes-resizer");
   }
 
   @Test
