@@ -6,32 +6,31 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.regex.Pattern;
 
 /** What is mounted where, as the kernel says. */
 final class Mounts {
   private static final Pattern OCTAL = Pattern.compile("\\\\([0-7]{3})");
 
-  /** File systems that have nodes of devices. */
-  private static final Set<String> DEVICES = Set.of("devtmpfs", "tmpfs");
-
   private Mounts() {}
 
   /**
    * @param root what of the file system is seen there; of a device's node its name
+   * @param ofNodes whether it is the file system of the nodes in /dev; another may have files of
+   *     the same names, and they may be anybody's
    * @param source a device, if it is the file system of one
    */
-  record Mount(Path root, Path target, String type, Path source, boolean readOnly) {
+  record Mount(
+      Path root, Path target, boolean ofNodes, String type, Path source, boolean readOnly) {
     /** Whether it shows a device's file system, or the device itself. */
     boolean shows(Path device) {
-      return source.equals(device)
-          || (DEVICES.contains(type) && device.getFileName().equals(root.getFileName()));
+      return source.equals(device) || (ofNodes && device.getFileName().equals(root.getFileName()));
     }
   }
 
   static List<Mount> list() throws IOException {
     var mounts = new ArrayList<Mount>();
+    var nodes = number((long) Files.getAttribute(Path.of("/dev"), "unix:dev"));
     for (var line : Files.readAllLines(Path.of("/proc/self/mountinfo"))) {
       var words = List.of(line.split(" "));
       var dash = words.indexOf("-");
@@ -39,11 +38,19 @@ final class Mounts {
           new Mount(
               path(words.get(3)),
               path(words.get(4)),
+              words.get(2).equals(nodes),
               words.get(dash + 1),
               path(words.get(dash + 2)),
               List.of(words.get(5).split(",")).contains("ro")));
     }
     return mounts;
+  }
+
+  /** As the kernel writes what a C library has packed. */
+  private static String number(long device) {
+    long major = (device >>> 8 & 0xFFF) | (device >>> 32 & ~0xFFFL);
+    long minor = (device & 0xFF) | (device >>> 12 & 0xFFFFFF00L);
+    return major + ":" + minor;
   }
 
   private static Path path(String word) {
