@@ -2,9 +2,14 @@ package dev.platter.node.volumes;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import java.io.Closeable;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -69,6 +74,47 @@ final class LoopDevices {
     // What is written is in one page cache then, not in two; where the file system cannot, in two.
     Tool.attempt("losetup", "--direct-io=on", device.toString());
     return device;
+  }
+
+  /**
+   * The same for whoever binds its node, which does not keep it open: one that is leaving goes
+   * under them, and its number may then be another file's.
+   */
+  static Path attachToBind(Path file, boolean readOnly) throws IOException {
+    for (var device : of(file)) {
+      if (device.readOnly() == readOnly && device.leaving()) {
+        throw stillOpen(device.path());
+      }
+    }
+    return attach(file, readOnly);
+  }
+
+  /**
+   * The same for whoever mounts it while this is open, which keeps it the device of this file, be
+   * it leaving.
+   */
+  static Held attachToMount(Path file) throws IOException {
+    var device = attach(file, false);
+    var open = FileChannel.open(device, StandardOpenOption.READ);
+    if (of(file).stream().noneMatch(known -> known.path().equals(device))) {
+      open.close();
+      throw stillOpen(device);
+    }
+    return new Held(device, open);
+  }
+
+  record Held(Path device, FileChannel open) implements Closeable {
+    @Override
+    public void close() throws IOException {
+      open.close();
+    }
+  }
+
+  private static PlatterException stillOpen(Path device) {
+    return PlatterException.of(
+        Code.CONFLICT,
+        device + " was detached while somebody had it open, and goes when they close it",
+        "Look for programs that have it open; then try again.");
   }
 
   static Optional<Path> find(Path file, boolean readOnly) throws IOException {

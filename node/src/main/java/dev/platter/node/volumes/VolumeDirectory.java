@@ -86,8 +86,9 @@ public final class VolumeDirectory implements AutoCloseable {
     SparseFile.grow(file, wanted);
     Durable.makeDirectories(mountpoint(pool));
     if (Mounts.at(mountpoint(pool)).isEmpty()) {
-      Mounts.mount(
-          LoopDevices.attach(file, false), mountpoint(pool), "xfs", List.of("discard", "nouuid"));
+      try (var held = LoopDevices.attachToMount(file)) {
+        Mounts.mount(held.device(), mountpoint(pool), "xfs", List.of("discard", "nouuid"));
+      }
     }
     LoopDevices.grow(file);
     Tool.run("xfs_growfs", "-d", mountpoint(pool).toString());

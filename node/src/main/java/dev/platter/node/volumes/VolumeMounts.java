@@ -41,10 +41,14 @@ public final class VolumeMounts {
 
   public void stage(String id, Path staging, Use use) throws IOException {
     synchronized (lock(id)) {
-      var device = LoopDevices.attach(store.bytes(store.existing(id)), false);
+      var bytes = store.bytes(store.existing(id));
       switch (use) {
-        case Use.Block _ -> {}
-        case Use.Directory directory -> mount(device, staging, directory);
+        case Use.Block _ -> LoopDevices.attachToBind(bytes, false);
+        case Use.Directory directory -> {
+          try (var held = LoopDevices.attachToMount(bytes)) {
+            mount(held.device(), staging, directory);
+          }
+        }
       }
     }
   }
@@ -128,7 +132,7 @@ public final class VolumeMounts {
       switch (use) {
         case Use.Block _ -> {
           // A node's file can be opened to write however its mount is; a device knows better.
-          var device = readOnly ? LoopDevices.attach(bytes, true) : staged;
+          var device = LoopDevices.attachToBind(bytes, readOnly);
           if (!isAt(target, device)) {
             makeFile(target);
             Mounts.bind(device, target, false);

@@ -9,8 +9,10 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -121,6 +123,41 @@ class VolumesTest {
     var reading = use(other, BLOCK, true);
     assertThat(Shell.run("head", "-c7", reading)).isEqualTo("written");
     assertThat(Shell.shell().execute("sh", "-c", "echo no >" + reading).status()).isNotZero();
+  }
+
+  /** As a QEMU that outlives its pod has it. */
+  @Test
+  void aDeviceThatGoesWhenItIsClosedIsNotGivenToTheNextPod() throws Exception {
+    var volume = store.create("a", SIZE, null);
+    var target = use(volume, BLOCK, false);
+    var device = LoopDevices.of(store.bytes(volume)).getFirst().path();
+    try (var _ = FileChannel.open(device, StandardOpenOption.READ)) {
+      mounts.unpublish(volume.id(), target);
+      mounts.unstage(volume.id(), staging(volume));
+      assertThatThrownBy(() -> use(volume, BLOCK, false))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining("was detached while somebody had it open");
+    }
+    while (!LoopDevices.of(store.bytes(volume)).isEmpty()) {
+      Thread.onSpinWait();
+    }
+    use(volume, BLOCK, false);
+  }
+
+  /** As a pod has it that mounts a part of a volume in memory by such a name. */
+  @Test
+  void aFileThatIsNamedAsADeviceIsNotTheDevice() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    mounts.stage(volume.id(), staging(volume), BLOCK);
+    var name = LoopDevices.of(store.bytes(volume)).getFirst().path().getFileName().toString();
+    var memory = Files.createDirectory(root.resolve("memory"));
+    Shell.run("mount", "-t", "tmpfs", "tmpfs", memory);
+    var other = Files.createFile(root.resolve("other"));
+    Shell.run("mount", "--bind", Files.createFile(memory.resolve(name)), other);
+    mounts.publish(volume.id(), staging(volume), target(volume), BLOCK, false, true);
+    mounts.unpublish(volume.id(), target(volume));
+    mounts.unstage(volume.id(), staging(volume));
+    assertThat(LoopDevices.of(store.bytes(volume))).isEmpty();
   }
 
   @Test
