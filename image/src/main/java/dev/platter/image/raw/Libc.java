@@ -28,9 +28,12 @@ final class Libc {
   static final int ENXIO = 6;
   static final int EBUSY = 16;
   static final int EEXIST = 17;
+  static final int EXDEV = 18;
   static final int EINVAL = 22;
+  static final int ENOTTY = 25;
   static final int ENOSPC = 28;
   static final int EOPNOTSUPP = 95;
+  static final int EDQUOT = 122;
 
   static final int O_RDONLY = 0;
   static final int O_WRONLY = 1;

@@ -161,12 +161,16 @@ public final class NativeFile implements Closeable {
   /** Whether a failure means that the file system is full; the JDK only gives the system's text. */
   public static boolean isNoSpace(IOException e) {
     String reason = e instanceof FileSystemException f ? f.getReason() : e.getMessage();
-    return Libc.message(Libc.ENOSPC).equals(reason);
+    return Libc.message(Libc.ENOSPC).equals(reason) || Libc.message(Libc.EDQUOT).equals(reason);
   }
 
   /** Shares the blocks of another file; false where the file systems cannot. */
-  boolean cloneFrom(NativeFile source) {
-    return Libc.clone(fd, source.fd) == 0;
+  boolean cloneFrom(NativeFile source) throws IOException {
+    int result = Libc.clone(fd, source.fd);
+    return switch (-result) {
+      case Libc.EOPNOTSUPP, Libc.ENOTTY, Libc.EINVAL, Libc.EXDEV -> false;
+      default -> checked(result) == 0;
+    };
   }
 
   /**

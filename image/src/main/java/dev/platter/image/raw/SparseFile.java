@@ -83,15 +83,19 @@ public final class SparseFile {
   public static boolean share(Path source, Path target, long size) throws IOException {
     try (NativeFile from = NativeFile.open(source);
         NativeFile to = NativeFile.create(target)) {
-      if (!to.cloneFrom(from)) {
-        Files.delete(target);
-        return false;
+      boolean shared = false;
+      try {
+        shared = to.cloneFrom(from);
+      } finally {
+        if (!shared) {
+          Files.delete(target);
+        }
       }
-      if (size > to.channel().size()) {
+      if (shared && size > to.channel().size()) {
         to.truncate(size);
       }
       to.channel().force(true);
-      return true;
+      return shared;
     }
   }
 

@@ -8,6 +8,16 @@ import java.nio.file.Path;
 public final class NoRoomException extends IOException {
   private static final long serialVersionUID = 1L;
 
+  NoRoomException(Path pool, IOException full) {
+    super(
+        "the disk of the pool "
+            + pool
+            + " is full ("
+            + full.getMessage()
+            + "): delete volumes or snapshots there, or lower its limit",
+        full);
+  }
+
   NoRoomException(Path pool, long wanted, long room) {
     super(
         "the pool "

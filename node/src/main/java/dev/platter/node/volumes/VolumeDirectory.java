@@ -47,7 +47,7 @@ public final class VolumeDirectory implements AutoCloseable {
   public static VolumeDirectory open(Path pool, @Nullable ByteSize limit) throws IOException {
     Durable.makeDirectories(pool);
     var file = file(pool);
-    if (!Files.exists(file) && shares(pool)) {
+    if (!Files.exists(file) && (hasVolumes(pool) || shares(pool))) {
       return new VolumeDirectory(pool, limit, false);
     }
     var directory = new VolumeDirectory(pool, limit, true);
@@ -61,6 +61,11 @@ public final class VolumeDirectory implements AutoCloseable {
 
   private static Path mountpoint(Path pool) {
     return pool.resolve("volumes");
+  }
+
+  /** Whoever made them found that blocks are shared; a disk that is full cannot be asked again. */
+  private static boolean hasVolumes(Path pool) {
+    return Files.exists(mountpoint(pool).resolve(VolumeStore.VOLUMES));
   }
 
   private static boolean shares(Path directory) throws IOException {
@@ -159,7 +164,7 @@ public final class VolumeDirectory implements AutoCloseable {
   }
 
   private boolean isUsed() throws IOException {
-    var volumes = path().resolve("volumes");
+    var volumes = path().resolve(VolumeStore.VOLUMES);
     if (!Files.isDirectory(volumes)) {
       return false;
     }

@@ -1,5 +1,6 @@
 package dev.platter.node.volumes;
 
+import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -34,6 +35,9 @@ import org.jspecify.annotations.Nullable;
  * milliseconds.
  */
 public final class VolumeStore {
+  /** Where its volumes are below the directory. */
+  static final String VOLUMES = "volumes";
+
   private static final long UNIT = 1L << 20;
 
   private final VolumeDirectory directory;
@@ -50,7 +54,7 @@ public final class VolumeStore {
 
   VolumeStore(VolumeDirectory directory, Moments moments) throws IOException {
     this.directory = directory;
-    this.volumes = new Records<>(directory.path().resolve("volumes"), Volume.class);
+    this.volumes = new Records<>(directory.path().resolve(VOLUMES), Volume.class);
     this.snapshots = new Records<>(directory.path().resolve("snapshots"), Snapshot.class);
     this.moments = moments;
     sweep();
@@ -113,15 +117,19 @@ public final class VolumeStore {
     }
     var volume = new Volume(id("vol", name), name, capacity, origin);
     reserve(capacity);
-    var bytes = volumes.bytes(volume.id());
-    Files.deleteIfExists(bytes);
-    if (origin == null) {
-      SparseFile.create(bytes, capacity);
-    } else {
-      share(bytes(origin), bytes, capacity);
+    try {
+      var bytes = volumes.bytes(volume.id());
+      Files.deleteIfExists(bytes);
+      if (origin == null) {
+        SparseFile.create(bytes, capacity);
+      } else {
+        share(bytes(origin), bytes, capacity);
+      }
+      moments.reached("before the record");
+      volumes.publish(volume.id(), volume);
+    } catch (IOException e) {
+      throw orNoRoom(e);
     }
-    moments.reached("before the record");
-    volumes.publish(volume.id(), volume);
     moments.reached("after the record");
     return volume;
   }
@@ -181,18 +189,23 @@ public final class VolumeStore {
     reserve(SparseFile.onDisk(source));
     var id = id("snap", name);
     var bytes = snapshots.bytes(id);
-    Files.deleteIfExists(bytes);
-    share(source, bytes, 0);
-    moments.reached("before the record");
-    var snapshot =
-        new Snapshot(
-            id,
-            name,
-            volume,
-            Files.size(bytes),
-            SparseFile.onDisk(bytes),
-            System.currentTimeMillis());
-    snapshots.publish(id, snapshot);
+    Snapshot snapshot;
+    try {
+      Files.deleteIfExists(bytes);
+      share(source, bytes, 0);
+      moments.reached("before the record");
+      snapshot =
+          new Snapshot(
+              id,
+              name,
+              volume,
+              Files.size(bytes),
+              SparseFile.onDisk(bytes),
+              System.currentTimeMillis());
+      snapshots.publish(id, snapshot);
+    } catch (IOException e) {
+      throw orNoRoom(e);
+    }
     moments.reached("after the record");
     return snapshot;
   }
@@ -229,10 +242,15 @@ public final class VolumeStore {
     }
   }
 
+  /** A limit may be more than the disk has, and others fill the disk. */
+  private IOException orNoRoom(IOException e) {
+    return NativeFile.isNoSpace(e) ? new NoRoomException(directory.pool(), e) : e;
+  }
+
   private static void share(Path source, Path target, long size) throws IOException {
     if (!SparseFile.share(source, target, size)) {
       throw new IOException(
-          source + " cannot be shared: " + target.getParent() + " is full, or another file system");
+          source + " cannot be shared: " + target.getParent() + " is another file system");
     }
   }
 
