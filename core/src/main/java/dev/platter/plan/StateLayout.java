@@ -14,6 +14,7 @@ import java.util.regex.Pattern;
  * state/images/sha256-HEX/base.raw   the base of an image
  * state/images/sha256-HEX/image.json what it was made from, and whether it is sealed
  * state/images/sha256-HEX/*          what is needed until it is sealed
+ * state/images/layers/sha256-HEX/    a layer of container images as a layer of a disk
  * state/images/web/sha256-HEX        a file from the web, until its image is sealed
  * state/images/web/KEY.*             what a URL gave last; what there is of a download
  * state/pools/default/UUID-DISK.*    overlays, clones and blank disks of VMs; other pools are where
@@ -26,6 +27,7 @@ import java.util.regex.Pattern;
  * state/arrivals/NAMESPACE_NAME.json whether a VM that came from another node is this node's
  * state/leases/HASH.json             who uses a source
  * state/claims/HASH.json             which image was written to a claim's block device
+ * state/claims/HASH.lock             held by who fills a volume
  * state/identities/STAGE/NAMESPACE_NAME.json  an identity, by how far it is
  * state/owners/NAMESPACE_NAME.json   to what in a cluster a VM belongs
  * state/libvirt/                     the private libvirt
@@ -75,6 +77,31 @@ public record StateLayout(Path state, Path run) {
   /** How to read in chunks the layers that were read from end to end once. */
   public Path indexes() {
     return images().resolve("indexes");
+  }
+
+  /** The layers of container images that VMs run, as layers of disks. */
+  public Path layers() {
+    return images().resolve("layers");
+  }
+
+  /**
+   * @param chain of the layer and all below it
+   */
+  public Path layer(String chain) {
+    return layers().resolve(chain.replace(':', '-'));
+  }
+
+  public Path layerDisk(String chain) {
+    return layer(chain).resolve("layer.qcow2");
+  }
+
+  /** Where a layer is made. */
+  public Path unfinishedLayer() {
+    return layers().resolve("unfinished");
+  }
+
+  public Path layersLock() {
+    return lock("layers");
   }
 
   public Path web() {
@@ -153,6 +180,11 @@ public record StateLayout(Path state, Path run) {
   /** One file for each device, named by a hash of its path. */
   public Path claim(String hash) {
     return claims().resolve(hash + ".json");
+  }
+
+  /** Held by who fills the volume of a claim. */
+  public Path claimLock(String hash) {
+    return claims().resolve(hash + ".lock");
   }
 
   /** Its name while it is being made. */
@@ -249,6 +281,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path volume(Path vm, String disk) {
     return vm.resolve("volumes").resolve(disk);
+  }
+
+  /** What the guest said of how its program ended. */
+  public Path exit(Path vm) {
+    return vm.resolve("exit");
   }
 
   public Path consoleLog(Path vm) {

@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.image.BootTrace;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.DaemonLauncher;
 import dev.platter.node.image.ImageClient;
 import dev.platter.node.image.ImageRecord;
@@ -60,6 +61,7 @@ public final class LocalNode {
         config.layout(),
         machine,
         images(config),
+        new ContainerImages(config.layout(), sources(config)),
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
         records,

@@ -116,6 +116,11 @@ public final class Names {
   /** Our CSI driver. As an inline volume it gives a pod the socket to its own VM. */
   public static final String CSI_DRIVER = "csi.platter.dev";
 
+  /** Our CSI driver of volumes that are kept on nodes, and its storage class. */
+  public static final String VOLUME_DRIVER = "local.csi.platter.dev";
+
+  public static final String VOLUME_CLASS = "platter-local";
+
   /** The inline volume of a launcher pod, where it is mounted, and the socket in it. */
   public static final String SOCKET_VOLUME = "platter-socket";
 

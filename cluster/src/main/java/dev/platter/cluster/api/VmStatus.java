@@ -83,16 +83,19 @@ public record VmStatus(
   public record HandedTo(String podName, String nodeName) {}
 
   /**
-   * A volume that a container was asked to make. It is written before the container is asked, and
-   * goes when the container has deleted it: so no volume is forgotten.
+   * A volume that a container was asked to make, or a disk that an image serves. It is written
+   * before anybody is asked, and goes when the volume or the pod is gone: so none is forgotten.
    *
    * @param disk the disk's name
-   * @param volume the volume's name in requests
-   * @param answer the source that the disk has instead, as JSON; null until the container answered
+   * @param volume the volume's name in requests, or the iSCSI name of what is served
+   * @param answer the source that the disk has instead, as JSON; null until there is one. What is
+   *     served has been given to a pod of the VM then, and is for no other
+   * @param pod the pod that serves the disk; null of a volume
    */
   @JsonIgnoreProperties(ignoreUnknown = true)
   @JsonInclude(JsonInclude.Include.NON_EMPTY)
-  public record SourceStatus(String disk, String volume, @Nullable String answer) {}
+  public record SourceStatus(
+      String disk, String volume, @Nullable String answer, @Nullable String pod) {}
 
   /**
    * One disk of a VM.

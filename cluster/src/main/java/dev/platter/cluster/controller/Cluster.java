@@ -32,7 +32,8 @@ interface Cluster {
 
   void finalizers(VirtualMachine vm, List<String> finalizers);
 
-  void status(VirtualMachine vm, VmStatus status);
+  /** Returns the VM as the server has it then. */
+  VirtualMachine status(VirtualMachine vm, VmStatus status);
 
   /** The pod that the VM had moved to is gone: its next one has its own name again. */
   void podGone(VirtualMachine vm);

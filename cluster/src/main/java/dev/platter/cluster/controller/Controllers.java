@@ -70,7 +70,9 @@ final class Controllers
     nodes = client.nodes().runnableInformer(0);
     var calls = new VolumeCalls(VolumeCalls::send, requests, clock);
     var volumes = new Sources(this, cluster, calls, this::again, clock);
-    vmLoop = new ControlLoop("vm", new VmReconciler(this, cluster, volumes, clock), metrics);
+    var wrappers = new Wrappers(this, cluster, clock);
+    vmLoop =
+        new ControlLoop("vm", new VmReconciler(this, cluster, volumes, wrappers, clock), metrics);
     identities =
         new IdentityControllers(
             client, name -> nodes.getStore().getByKey(name) != null, imageGrace, metrics);

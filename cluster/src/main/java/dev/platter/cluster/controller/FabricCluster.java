@@ -82,13 +82,13 @@ final class FabricCluster implements Cluster {
   }
 
   @Override
-  public void status(VirtualMachine vm, VmStatus status) {
+  public VirtualMachine status(VirtualMachine vm, VmStatus status) {
     var applied = new VirtualMachine();
     applied.setMetadata(name(vm));
     // A node may have said meanwhile that the VM is elsewhere.
     applied.getMetadata().setResourceVersion(vm.getMetadata().getResourceVersion());
     applied.setStatus(status);
-    apply(applied);
+    return apply(applied);
   }
 
   @Override
@@ -126,14 +126,14 @@ final class FabricCluster implements Cluster {
     apply(applied);
   }
 
-  private <T extends HasMetadata> void apply(T object) {
+  private <T extends HasMetadata> T apply(T object) {
     var context =
         new PatchContext.Builder()
             .withPatchType(PatchType.SERVER_SIDE_APPLY)
             .withFieldManager(FIELD_MANAGER)
             .withForce(true)
             .build();
-    client.resource(object).subresource("status").patch(context);
+    return client.resource(object).subresource("status").patch(context);
   }
 
   /** With the UID, so that a new object of the name never gets the status of an old one. */

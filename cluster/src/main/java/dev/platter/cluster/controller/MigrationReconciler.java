@@ -128,7 +128,8 @@ final class MigrationReconciler implements ControlLoop.Work {
             "The VM's description has changed since it was started. Start it anew first.");
       }
       var machine = spec.read(vm);
-      cluster.create(VmPod.moved(vm, spec, machine, name, from, migration.getSpec().node()));
+      var answered = spec.answered(machine, VmStatus.of(vm).sources());
+      cluster.create(VmPod.moved(vm, answered, machine, name, from, migration.getSpec().node()));
     } catch (PlatterException e) {
       return fail(migration, Reason.INVALID, String.valueOf(e.getMessage()));
     } catch (KubernetesClientException e) {

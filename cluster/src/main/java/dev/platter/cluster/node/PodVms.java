@@ -3,15 +3,18 @@ package dev.platter.cluster.node;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.dialect.Objects;
+import dev.platter.model.ClaimSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
+import dev.platter.model.Vm;
 import dev.platter.node.Journey;
 import dev.platter.node.Migrated;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.image.Images;
+import dev.platter.plan.Claims;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -134,7 +137,7 @@ final class PodVms {
       }
       starts.begin(vm.uuid(), pod, clock, told);
       try {
-        start(owner, known, given, clock);
+        start(pod, owner, known, given, clock);
         clock.stop();
         return clock;
       } finally {
@@ -172,7 +175,7 @@ final class PodVms {
     return Optional.empty();
   }
 
-  private void start(Owner owner, Optional<Owner> known, Objects given, StartClock clock)
+  private void start(Pod pod, Owner owner, Optional<Owner> known, Objects given, StartClock clock)
       throws IOException {
     var key = owner.key();
     var vm = given.vms().getFirst();
@@ -200,6 +203,7 @@ final class PodVms {
             Code.NOT_FOUND, "the VirtualMachine of this pod is gone, and the pod goes too", "");
       }
       leases.take(begun, uses);
+      checkClaims(pod, vm);
       clock.enter(StartClock.Part.DISK);
       if (same) {
         // Not by its description: tokens in it change from hour to hour.
@@ -210,6 +214,14 @@ final class PodVms {
     } catch (IOException | RuntimeException e) {
       release(key);
       throw e;
+    }
+  }
+
+  /** Who had the Lease until now may have left a claim that cannot be used. */
+  private void checkClaims(Pod pod, Vm vm) throws IOException {
+    if (vm.disks().stream().anyMatch(disk -> disk.source() instanceof ClaimSource)) {
+      var now = gathering.of(pod);
+      Claims.resolve(now.vms().getFirst(), now.volumes(), now.secrets());
     }
   }
 

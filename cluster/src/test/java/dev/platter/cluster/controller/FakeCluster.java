@@ -11,15 +11,17 @@ import io.fabric8.kubernetes.api.model.Node;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server with one namespace in memory, and informers that are never behind unless told. It knows
- * nothing of versions; those are the real server's to check.
+ * A server with one namespace in memory, and informers that are never behind unless told. Of
+ * versions it knows those of a VM's status; the others are the real server's to check.
  */
 final class FakeCluster
     implements Cluster, VmReconciler.Known, GroupReconciler.Known, MigrationReconciler.Known {
@@ -31,6 +33,7 @@ final class FakeCluster
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
   boolean podsHidden;
+  boolean behind;
   int refusal;
 
   void put(VirtualMachine vm) {
@@ -43,7 +46,8 @@ final class FakeCluster
 
   @Override
   public @Nullable VirtualMachine vm(String key) {
-    return vms.get(key);
+    var found = vms.get(key);
+    return found == null ? null : Serialization.clone(found);
   }
 
   @Override
@@ -128,13 +132,20 @@ final class FakeCluster
   @Override
   public void finalizers(VirtualMachine vm, List<String> finalizers) {
     writes.add("finalizers " + finalizers);
-    vm.getMetadata().setFinalizers(finalizers);
+    vms.getOrDefault(key(vm), vm).getMetadata().setFinalizers(finalizers);
   }
 
   @Override
-  public void status(VirtualMachine vm, VmStatus status) {
+  public VirtualMachine status(VirtualMachine vm, VmStatus status) {
+    var stored = vms.getOrDefault(key(vm), vm);
+    var version = stored.getMetadata().getResourceVersion();
+    if (behind || !Objects.equals(version, vm.getMetadata().getResourceVersion())) {
+      throw new KubernetesClientException("it has changed", 409, null);
+    }
     writes.add("status " + status.phase().word());
-    vm.setStatus(status);
+    stored.setStatus(status);
+    stored.getMetadata().setResourceVersion(version + "0");
+    return Serialization.clone(stored);
   }
 
   @Override

@@ -37,6 +37,7 @@ class VmReconcilerTest {
               new VolumeCalls((_, _, _) -> null, Runnable::run, () -> NOW),
               _ -> {},
               () -> NOW),
+          new Wrappers(cluster, cluster, () -> NOW),
           () -> NOW);
 
   @BeforeEach
