@@ -49,6 +49,9 @@ import picocli.CommandLine.Command;
       PoolsCommand.class,
       PullCommand.class,
       PushCommand.class,
+      ImportCommand.class,
+      UploadCommand.class,
+      UploadServerCommand.class,
       BuildCommand.class,
       ServeCommand.class,
       TraceCommand.class,
@@ -57,6 +60,7 @@ import picocli.CommandLine.Command;
       InstallCommand.class,
       UninstallCommand.class,
       ControllerCommand.class,
+      CsiCommand.class,
       DoctorCommand.class,
       CompletionCommand.class,
       VersionCommand.class

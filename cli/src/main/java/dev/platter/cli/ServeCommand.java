@@ -126,7 +126,7 @@ final class ServeCommand implements Callable<Integer> {
         .filter(text -> !text.isEmpty());
   }
 
-  private static InetSocketAddress address(String text) {
+  static InetSocketAddress address(String text) {
     var colon = text.lastIndexOf(':');
     var host = colon < 0 ? "" : text.substring(0, colon).replaceAll("^\\[|]$", "");
     try {

@@ -13,6 +13,7 @@ import dev.platter.model.Fill;
 import dev.platter.model.HttpSource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.Rules;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Source;
 import dev.platter.model.Target;
 import java.util.Arrays;
@@ -36,6 +37,7 @@ final class DiskReader {
       Set.of("ContainerRegistryDisk:v1alpha", "PersistentVolumeClaim");
 
   private static final String PERSISTENT = "persistent";
+  private static final String SERVE = "serve";
 
   private DiskReader() {}
 
@@ -54,7 +56,8 @@ final class DiskReader {
     var before = fields.problemCount();
     var written = source(fields, namespace);
     var fill = fill(fields, written, namespace);
-    var source = fill == null ? written : new ClaimSource(fill.claimName());
+    var used = served(fields, written);
+    var source = fill == null ? used : new ClaimSource(fill.claimName());
     var target = target(fields, free);
     var access = fields.word("access-mode", ACCESS);
     var copy = copy(fields, source);
@@ -124,6 +127,25 @@ final class DiskReader {
       return null;
     }
     return new Fill(image.reference(), namespace + "/" + claim.claim(), "");
+  }
+
+  /** What {@code serve: iscsi} beside an image means: a container of the image serves the disk. */
+  private static @Nullable Source served(Fields fields, @Nullable Source source) {
+    if (!fields.has(SERVE)) {
+      return source;
+    }
+    var before = fields.problemCount();
+    fields.word(SERVE, Map.of(ServedSource.ISCSI, ServedSource.ISCSI));
+    if (source != null && !(source instanceof ImageSource)) {
+      fields.problem(SERVE, "only an image serves itself; this disk's source is " + source.kind());
+    }
+    if (fields.has(PERSISTENT)) {
+      fields.problem(
+          SERVE, "a persistent disk is its claim, and nobody else serves it; remove one of them");
+    }
+    return source instanceof ImageSource image && fields.problemCount() == before
+        ? new ServedSource(image.reference())
+        : null;
   }
 
   private static @Nullable Target target(Fields fields, Targets free) {

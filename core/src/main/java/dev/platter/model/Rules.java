@@ -28,7 +28,7 @@ public final class Rules {
     var found = new ArrayList<Violation>();
     var mode = disk.copy().mode();
     var made = disk.source() instanceof BlankSource || disk.source() instanceof VolumeSource;
-    var inPlace = mode == CopyMode.NONE && !made;
+    var inPlace = mode == CopyMode.NONE && !made && !(disk.source() instanceof ServedSource);
     if (!DISK_NAME.matcher(disk.name()).matches()) {
       found.add(
           new Violation(
@@ -97,6 +97,7 @@ public final class Rules {
         }
       }
       case ContainerImageSource _ -> containerImageRules(disk, mode, found);
+      case ServedSource _ -> servedRules(disk, found);
       case BlankSource _, VolumeSource _ -> blankRules(disk, mode, found);
       case FileSource file -> {
         if (file.format() == DiskFormat.QCOW2 && disk.access() == Access.WRITE_SHARED) {
@@ -136,6 +137,23 @@ public final class Rules {
     }
   }
 
+  private static void servedRules(Disk disk, List<Violation> found) {
+    var copies = disk.copy().mode() != CopyMode.NONE || disk.copy().usageType() != null;
+    if (copies || disk.keep() || disk.size() != null) {
+      found.add(
+          new Violation(
+              copies ? "copy" : disk.keep() ? "keep" : "size",
+              "a served disk is as large as its image, and what is written to it goes with the VM;"
+                  + " remove copy, keep and size, or remove serve"));
+    }
+    if (disk.access() == Access.WRITE_SHARED) {
+      found.add(
+          new Violation(
+              "access-mode",
+              "a disk is served to this VM alone; use write-exclusive or read-only"));
+    }
+  }
+
   private static void blankRules(Disk disk, CopyMode mode, List<Violation> found) {
     if (disk.size() == null || disk.size().bytes() == 0) {
       found.add(new Violation("size", "a blank disk needs a size, such as size: 10Gi"));
@@ -171,6 +189,17 @@ public final class Rules {
       }
     }
     var runsImage = disks.stream().anyMatch(disk -> disk.source() instanceof ContainerImageSource);
+    var served = disks.stream().anyMatch(disk -> disk.source() instanceof ServedSource);
+    disks.stream()
+        .filter(disk -> served && disk.keep() && !(disk.source() instanceof ServedSource))
+        .map(
+            disk ->
+                new DiskViolation(
+                    disk,
+                    "keep",
+                    "a VM with a served disk is another at each start, and keeps none on a node;"
+                        + " use a claim, or remove serve"))
+        .forEach(found::add);
     for (var bus : Bus.values()) {
       limit(disks, bus, withSeed || runsImage).ifPresent(found::add);
     }

@@ -16,6 +16,7 @@ public sealed interface Source
         DiskImgSource,
         ClaimSource,
         ContainerSource,
+        ServedSource,
         IdentitySource {
   /** The word that users know this kind of source by. */
   String kind();

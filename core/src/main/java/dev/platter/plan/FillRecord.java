@@ -15,7 +15,8 @@ import java.util.Optional;
  * and is there before the first of them: so who finds bytes and no record knows that they are
  * somebody else's, and who finds a record that is not complete knows that nobody has used the disk.
  *
- * @param image the reference that somebody wrote
+ * @param image the reference that somebody wrote, or where else the disk came from
+ * @param digest of the image, or of the file that the disk came in; empty while only its end tells
  * @param refill the words of the claim that had it written, the newest last, see {@link
  *     dev.platter.model.Fill}; there are spaces between them
  * @param disk which disk that was: of a file its inode, of a device its size. A record beside
@@ -32,7 +33,8 @@ public record FillRecord(
     requireNonNull(image);
     requireNonNull(refill);
     requireNonNull(disk);
-    if (!digest.matches("sha256:[0-9a-f]{64}")) {
+    var unknown = digest.isEmpty() && !complete;
+    if (!unknown && !digest.matches("sha256:[0-9a-f]{64}")) {
       throw new IllegalArgumentException("not a digest");
     }
   }
@@ -71,7 +73,11 @@ public record FillRecord(
   }
 
   public FillRecord completed() {
-    return new FillRecord(image, digest, refill, disk, true);
+    return completed(digest);
+  }
+
+  public FillRecord completed(String found) {
+    return new FillRecord(image, found, refill, disk, true);
   }
 
   public String text() {

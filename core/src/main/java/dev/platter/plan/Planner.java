@@ -22,6 +22,7 @@ import dev.platter.model.NbdSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Pool;
 import dev.platter.model.RbdSource;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import dev.platter.model.VolumeSource;
@@ -111,6 +112,12 @@ public final class Planner {
           case ClaimSource claim ->
               throw new IllegalArgumentException("nobody resolved the claim " + claim.claim());
           case ContainerSource container -> volume(disk, container);
+          case ServedSource _ ->
+              throw PlatterException.of(
+                  PlatterException.Code.UNSUPPORTED,
+                  "disk " + disk.name() + ": its image is served beside the VM on a cluster only",
+                  "Remove serve: the image is read as it is needed. Or run 'platter serve', and name"
+                      + " what it serves as source.iscsi.");
           case IdentitySource identity -> identity(identity.identity());
         };
     disks.add(

@@ -27,6 +27,7 @@ import java.util.regex.Pattern;
  * state/arrivals/NAMESPACE_NAME.json whether a VM that came from another node is this node's
  * state/leases/HASH.json             who uses a source
  * state/claims/HASH.json             which image was written to a claim's block device
+ * state/claims/HASH.lock             held by who fills a volume
  * state/identities/STAGE/NAMESPACE_NAME.json  an identity, by how far it is
  * state/owners/NAMESPACE_NAME.json   to what in a cluster a VM belongs
  * state/libvirt/                     the private libvirt
@@ -179,6 +180,11 @@ public record StateLayout(Path state, Path run) {
   /** One file for each device, named by a hash of its path. */
   public Path claim(String hash) {
     return claims().resolve(hash + ".json");
+  }
+
+  /** Held by who fills the volume of a claim. */
+  public Path claimLock(String hash) {
+    return claims().resolve(hash + ".lock");
   }
 
   /** Its name while it is being made. */

@@ -149,7 +149,7 @@ final class ClaimFill {
     records.put(step.claim(), step.disk(), record.completed());
   }
 
-  private static String which(PinnedFile disk, long room) throws IOException {
+  static String which(PinnedFile disk, long room) throws IOException {
     return disk.isBlockDevice()
         ? room + " bytes"
         : "inode " + Files.getAttribute(disk.path(), "unix:ino");
@@ -170,7 +170,7 @@ final class ClaimFill {
     progress.bytes(what, done, total);
   }
 
-  private static RawTarget target(PinnedFile disk) throws IOException {
+  static RawTarget target(PinnedFile disk) throws IOException {
     return disk.isBlockDevice() ? RawTarget.device(disk.path()) : RawTarget.emptied(disk.path());
   }
 

@@ -82,17 +82,39 @@ final class DiskImg {
     return check(Path.of(step.root()), null);
   }
 
+  /** The file that is to be filled, whatever is in it; a new one is empty. */
+  static PinnedFile hold(Path root) throws IOException {
+    checkRoot(root);
+    var file = StateLayout.diskImg(root);
+    if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+      Durable.write(file, new byte[0]);
+      Durable.syncDirectory(root);
+    }
+    var pinned = open(root, file);
+    try {
+      checkKind(file, pinned);
+      return pinned;
+    } catch (RuntimeException e) {
+      pinned.close();
+      throw e;
+    }
+  }
+
+  private static void checkKind(Path file, PinnedFile pinned) {
+    if (!pinned.isRegular()) {
+      throw refused(file, "is " + pinned.kind());
+    }
+    if (pinned.names() != 1) {
+      throw refused(file, "has " + pinned.names() + " names (hard links)");
+    }
+  }
+
   private static OpenFile check(Path root, @Nullable Long claim) throws IOException {
     checkRoot(root);
     var file = StateLayout.diskImg(root);
     var pinned = open(root, file);
     try {
-      if (!pinned.isRegular()) {
-        throw refused(file, "is " + pinned.kind());
-      }
-      if (pinned.names() != 1) {
-        throw refused(file, "has " + pinned.names() + " names (hard links)");
-      }
+      checkKind(file, pinned);
       var size = claim == null ? pinned.size() : grow(root, pinned, claim);
       if (size == 0) {
         throw refused(file, "is empty");
@@ -144,7 +166,7 @@ final class DiskImg {
   }
 
   /** Whole mebibytes, less a reserve for the file system's own needs. */
-  private static long sizeFor(long bytes) {
+  static long sizeFor(long bytes) {
     return (bytes - Math.min(bytes / 20, MOST_RESERVE)) / MIB * MIB;
   }
 

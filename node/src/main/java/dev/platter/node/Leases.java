@@ -81,6 +81,18 @@ final class Leases {
     }
   }
 
+  /** Refuses a source that a VM uses, whatever for. */
+  void refuseUsed(SourceName written) throws IOException {
+    var source = SameSource.of(written);
+    for (var lease : list()) {
+      for (var holder : lease.holders()) {
+        if (vmExists.test(holder.vm()) && source.isThatOf(lease.source(), holder)) {
+          throw inUse(written, Access.WRITE_EXCLUSIVE, holder);
+        }
+      }
+    }
+  }
+
   private static PlatterException inUse(SourceName written, Access access, Holder holder) {
     return PlatterException.of(
         PlatterException.Code.CONFLICT,

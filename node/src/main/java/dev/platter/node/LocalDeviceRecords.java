@@ -29,7 +29,7 @@ record LocalDeviceRecords(StateLayout layout) implements DeviceRecords {
     Durable.publish(layout.claim(hash(device.path())), record.text());
   }
 
-  private static String hash(String path) {
+  static String hash(String path) {
     try {
       var hash = MessageDigest.getInstance("SHA-256").digest(path.getBytes(StandardCharsets.UTF_8));
       return HexFormat.of().formatHex(hash, 0, 16);

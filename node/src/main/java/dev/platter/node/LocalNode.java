@@ -27,25 +27,36 @@ public final class LocalNode {
 
   /** With VMs whose processes are put where the caller wants them. */
   public static Node open(NodeConfig config, Placement placement, Progress progress) {
-    return open(config, placement, new LocalDeviceRecords(config.layout()), progress);
+    return open(
+        config, placement, new LocalDeviceRecords(config.layout()), Whereabouts.NONE, progress);
   }
 
-  /** With records of devices that are the caller's. */
+  /** With records of devices, and of where VMs are, that are the caller's. */
   public static Node open(
-      NodeConfig config, Placement placement, DeviceRecords records, Progress progress) {
+      NodeConfig config,
+      Placement placement,
+      DeviceRecords records,
+      Whereabouts whereabouts,
+      Progress progress) {
     return open(
         config,
         new LocalMachine(config.layout(), config.connect(), config.containerd(), placement),
         records,
+        whereabouts,
         progress);
   }
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {
-    return open(config, machine, new LocalDeviceRecords(config.layout()), progress);
+    return open(
+        config, machine, new LocalDeviceRecords(config.layout()), Whereabouts.NONE, progress);
   }
 
   private static Node open(
-      NodeConfig config, Machine machine, DeviceRecords records, Progress progress) {
+      NodeConfig config,
+      Machine machine,
+      DeviceRecords records,
+      Whereabouts whereabouts,
+      Progress progress) {
     return new Node(
         config.layout(),
         machine,
@@ -54,6 +65,7 @@ public final class LocalNode {
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
         records,
+        whereabouts,
         progress);
   }
 

@@ -54,6 +54,7 @@ public final class Node implements AutoCloseable {
         new Pools(layout, Optional.empty()),
         RawDevices.DEFAULT,
         new LocalDeviceRecords(layout),
+        Whereabouts.NONE,
         progress);
   }
 
@@ -65,6 +66,7 @@ public final class Node implements AutoCloseable {
       Pools pools,
       RawDevices rawDevices,
       DeviceRecords records,
+      Whereabouts whereabouts,
       Progress progress) {
     this.layout = layout;
     this.machine = machine;
@@ -89,7 +91,7 @@ public final class Node implements AutoCloseable {
             machine,
             names,
             progress);
-    this.executor = new Executor(layout, runner, LocalNode::peer, progress);
+    this.executor = new Executor(layout, runner, LocalNode::peer, whereabouts, progress);
     this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
     this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
     var digests = new ImageDigests(images, fill, progress);
@@ -240,6 +242,26 @@ public final class Node implements AutoCloseable {
     return migrated;
   }
 
+  /**
+   * Moves a running VM to another node of a cluster. If it fails, or is cancelled, the VM runs on
+   * here.
+   */
+  public Migrated migrate(VmKey key, Journey to) throws IOException {
+    try (var destination = RemoteDestination.open(to, key)) {
+      return executor.migrate(key, destination, SecretData.NONE);
+    }
+  }
+
+  /** Takes in VMs that come from other nodes of a cluster. */
+  public GuestArrivals arrivals(GuestArrivals.Host host, Consumer<String> log) {
+    return new GuestArrivals(layout, machine, pools, executor, host, log);
+  }
+
+  /** VMs of which a move to or from another node has not come to its end. */
+  public List<VmKey> unsettled() throws IOException {
+    return executor.unsettled();
+  }
+
   private Destination destination() {
     return new LocalDestination(layout, machine, pools, executor);
   }
@@ -250,7 +272,7 @@ public final class Node implements AutoCloseable {
   }
 
   /** The same, unless somebody works on the VM; what cannot be finished is told. */
-  void settleIfIdle(VmKey key, Consumer<PlatterException> broken) throws IOException {
+  public void settleIfIdle(VmKey key, Consumer<PlatterException> broken) throws IOException {
     executor.tidy(key, broken);
   }
 

@@ -17,6 +17,7 @@ import dev.platter.model.IscsiSource;
 import dev.platter.model.NbdSource;
 import dev.platter.model.RbdSource;
 import dev.platter.model.SecretRef;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
 import dev.platter.model.VolumeSource;
@@ -131,6 +132,7 @@ record DataRef(Kind kind, String name, boolean optional) {
           DiskImgSource _,
           ClaimSource _,
           ContainerSource _,
+          ServedSource _,
           IdentitySource _ ->
           Stream.empty();
     };

@@ -1,32 +1,39 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.Node;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server with one namespace in memory, and informers that are never behind unless told. It knows
- * nothing of versions; those are the real server's to check.
+ * A server with one namespace in memory, and informers that are never behind unless told. Of
+ * versions it knows those of a VM's status; the others are the real server's to check.
  */
-final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.Known {
+final class FakeCluster
+    implements Cluster, VmReconciler.Known, GroupReconciler.Known, MigrationReconciler.Known {
   final Map<String, VirtualMachine> vms = new TreeMap<>();
   final Map<String, VirtualMachineGroup> groups = new TreeMap<>();
+  final Map<String, VirtualMachineMigration> migrations = new TreeMap<>();
   final Map<String, Pod> pods = new TreeMap<>();
   final Map<String, Node> nodes = new TreeMap<>();
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
   boolean podsHidden;
+  boolean behind;
   int refusal;
 
   void put(VirtualMachine vm) {
@@ -39,12 +46,23 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
 
   @Override
   public @Nullable VirtualMachine vm(String key) {
-    return vms.get(key);
+    var found = vms.get(key);
+    return found == null ? null : Serialization.clone(found);
   }
 
   @Override
   public @Nullable Pod pod(String key) {
     return podsHidden ? null : pods.get(key);
+  }
+
+  @Override
+  public @Nullable VirtualMachineMigration migration(String key) {
+    return migrations.get(key);
+  }
+
+  @Override
+  public List<VirtualMachineMigration> migrations(String namespace) {
+    return List.copyOf(migrations.values());
   }
 
   @Override
@@ -114,13 +132,43 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   @Override
   public void finalizers(VirtualMachine vm, List<String> finalizers) {
     writes.add("finalizers " + finalizers);
-    vm.getMetadata().setFinalizers(finalizers);
+    vms.getOrDefault(key(vm), vm).getMetadata().setFinalizers(finalizers);
   }
 
   @Override
-  public void status(VirtualMachine vm, VmStatus status) {
+  public VirtualMachine status(VirtualMachine vm, VmStatus status) {
+    var stored = vms.getOrDefault(key(vm), vm);
+    var version = stored.getMetadata().getResourceVersion();
+    if (behind || !Objects.equals(version, vm.getMetadata().getResourceVersion())) {
+      throw new KubernetesClientException("it has changed", 409, null);
+    }
     writes.add("status " + status.phase().word());
-    vm.setStatus(status);
+    stored.setStatus(status);
+    stored.getMetadata().setResourceVersion(version + "0");
+    return Serialization.clone(stored);
+  }
+
+  @Override
+  public void podGone(VirtualMachine vm) {
+    writes.add("pod gone");
+    var is = VmStatus.of(vm);
+    vm.setStatus(
+        new VmStatus(is.phase(), is.conditions(), is.nodeName(), is.sources(), is.disks(), 3L));
+  }
+
+  @Override
+  public void keep(VirtualMachineMigration migration, VirtualMachine vm) {
+    migration.getMetadata().setFinalizers(new ArrayList<>(List.of(Names.MIGRATION_FINALIZER)));
+  }
+
+  @Override
+  public void finalizers(VirtualMachineMigration migration, List<String> finalizers) {
+    migration.getMetadata().setFinalizers(new ArrayList<>(finalizers));
+  }
+
+  @Override
+  public void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status) {
+    migration.setStatus(status);
   }
 
   @Override

@@ -140,6 +140,10 @@ class ApiServerTest {
         "1Gi | 1 | {source: {image: a}, persistent: b, access-mode: read-only} | is the claim itself",
         "1Gi | 1 | {source: {image: a}, persistent: b, size: 1Gi} | a disk used in place",
         "1Gi | 1 | {source: {image: a}, persistent: B} | should match",
+        "1Gi | 1 | {source: {pvc: a}, serve: iscsi} | only an image serves itself",
+        "1Gi | 1 | {source: {image: a}, serve: iscsi, keep: true} | a served disk is as large",
+        "1Gi | 1 | {source: {image: a}, serve: iscsi, copy: {mode: clone}} | a served disk is as large",
+        "1Gi | 1 | {source: {image: a}, serve: nbd} | Unsupported value",
         "1Gi | 1 | {source: {image: a}, sise: 1Gi} | unknown field",
         "1Gi | 1 | {name: cloud-init, source: {image: a}} | the name of the cloud-init disk",
         "1Gi | 1 | '{name: x, source: {image: a}}, {name: x, source: {image: b}}' | two disks have one name",
@@ -236,6 +240,29 @@ class ApiServerTest {
     assertThat(status("{phase: Stopped}", daemon("node1")).err()).contains(why);
     assertThat(status("{disks: []}", daemon("node2")).err()).contains(why);
     assertThat(api.kubectl("get", "vm", "told", "-o", "wide")).containsPattern("sda .*40");
+    api.kubectl("delete", "vm", "told");
+  }
+
+  @Test
+  void aNodeTakesTheVmThatWasHandedToItAndNoOther() throws IOException {
+    var made = api.apply(vm("told", "{domain: {devices: {disks: [{source: {image: a}}]}}}"));
+    assertThat(made.status()).as(made.output()).isZero();
+    assertThat(status("{nodeName: node1, phase: Running}", List.of()).status()).isZero();
+    var why = "it takes a VM that was handed to it, and no other";
+    var take = "{nodeName: node2, podName: told-1, handedTo: null}";
+    var hand = "{handedTo: {podName: told-1, nodeName: node2}}";
+    assertThat(status(take, daemon("node2")).err()).contains(why);
+    assertThat(status(hand, daemon("node2")).err()).contains(why);
+    assertThat(status(hand, daemon("node1")).status()).isZero();
+    assertThat(status(take.replace("told-1", "told-2"), daemon("node2")).err()).contains(why);
+    assertThat(status(take, daemon("node1")).err()).contains(why);
+    assertThat(status(take, daemon("node3")).err()).contains(why);
+    assertThat(status("{handedTo: null}", daemon("node3")).err()).contains(why);
+    assertThat(status("{handedTo: null}", daemon("node2")).status()).isZero();
+    assertThat(status(hand, daemon("node1")).status()).isZero();
+    var taken = status(take, daemon("node2"));
+    assertThat(taken.status()).as(taken.output()).isZero();
+    assertThat(status(hand, daemon("node1")).err()).contains(why);
     api.kubectl("delete", "vm", "told");
   }
 
@@ -379,6 +406,7 @@ class ApiServerTest {
         .contains("How much of the image the node has");
     assertThat(api.kubectl("explain", "vmidset.spec.template.metadata.annotations"))
         .contains("Those that name the identity are added.");
+    assertThat(api.kubectl("explain", "vmm.spec.node")).contains("The scheduler chooses");
     assertThat(api.kubectl("explain", "vmid.status.conditions.reason")).contains("for programs");
   }
 }

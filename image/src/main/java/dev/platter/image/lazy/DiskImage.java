@@ -1,5 +1,6 @@
 package dev.platter.image.lazy;
 
+import dev.platter.image.DiskSink;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.ExtractedDisk;
 import dev.platter.image.oci.Manifest;
@@ -13,6 +14,15 @@ import java.nio.file.Path;
  */
 public final class DiskImage {
   private DiskImage() {}
+
+  /**
+   * Gives the disk file to a sink, which may be told that another begins: then what it was given
+   * before is not the disk. Only when this returns are the bytes known to be right.
+   */
+  public static void stream(BlobSource source, Manifest manifest, DiskSink sink, Progress progress)
+      throws IOException {
+    DiskLocator.streaming(source, manifest, DiskLocator.MAX_BYTES).stream(sink, _ -> {}, progress);
+  }
 
   public static ExtractedDisk extract(
       BlobSource source, Manifest manifest, Path spoolDirectory, Progress progress)

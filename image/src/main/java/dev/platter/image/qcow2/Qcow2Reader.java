@@ -160,7 +160,18 @@ public final class Qcow2Reader implements GuestDisk, Closeable {
    * @param progress is told how many bytes of the disk are done, never less than before
    */
   public void copyTo(RawTarget target, LongConsumer progress) throws IOException {
+    copyTo(target, virtualSize(), progress);
+  }
+
+  /**
+   * The same to a target that is larger than the disk: what lies behind the disk reads as zeros.
+   *
+   * @param room how large the target is
+   */
+  public void copyTo(RawTarget target, long room, LongConsumer progress) throws IOException {
     int threads = Math.min(Runtime.getRuntime().availableProcessors(), MAX_COPY_THREADS);
+    target.begin(room);
+    target.zero(virtualSize(), room - virtualSize());
     new RawExport(tables, file, target, progress).run(threads);
   }
 

@@ -37,6 +37,7 @@ final class RawExport {
 
   /**
    * @param file the image, if it is a file
+   * @param target that has begun
    */
   RawExport(Tables tables, @Nullable NativeFile file, RawTarget target, LongConsumer progress) {
     this.tables = tables;
@@ -47,7 +48,6 @@ final class RawExport {
   }
 
   void run(int threads) throws IOException {
-    target.begin(size);
     int useful = Math.clamp(Math.ceilDiv(size, SEGMENT), 1, threads);
     Callable<Void> lane =
         () -> {

@@ -14,6 +14,9 @@ import java.nio.ByteBuffer;
  * the kernel keeps both in step.
  */
 final class DeviceTarget implements RawTarget {
+  /** Between two of these an interrupt is noticed. */
+  private static final long ZEROS_AT_ONCE = 1L << 30;
+
   private final NativeFile device;
   private final int sector;
   private final boolean mayPunch;
@@ -40,6 +43,15 @@ final class DeviceTarget implements RawTarget {
     if (blank && whole < size) {
       writeThroughCache(ByteBuffer.allocateDirect((int) (size - whole)), whole);
     }
+  }
+
+  @Override
+  public void beginBlank(long size) throws IOException {
+    begin(size);
+    for (long at = 0; at < size && !blank; at += ZEROS_AT_ONCE) {
+      zero(at, Math.min(ZEROS_AT_ONCE, size - at));
+    }
+    blank = true;
   }
 
   @Override
@@ -85,6 +97,9 @@ final class DeviceTarget implements RawTarget {
   public boolean share(long at, NativeFile source, long offset, long length) {
     return false;
   }
+
+  @Override
+  public void end(long size) {}
 
   @Override
   public void force() throws IOException {

@@ -49,6 +49,11 @@ final class FileTarget implements RawTarget {
     }
   }
 
+  @Override
+  public void beginBlank(long size) throws IOException {
+    begin(size);
+  }
+
   /** One at a time: the kernel lets only one write to a file, and whoever waits there, spins. */
   @Override
   public synchronized void write(ByteBuffer bytes, long at) throws IOException {
@@ -66,6 +71,16 @@ final class FileTarget implements RawTarget {
   @Override
   public boolean share(long at, NativeFile source, long offset, long length) {
     return file != null && file.cloneRange(source, offset, length, at);
+  }
+
+  @Override
+  public void end(long size) throws IOException {
+    if (file != null) {
+      file.truncate(size);
+    } else {
+      channel.truncate(size);
+      SparseWriter.extend(channel, size);
+    }
   }
 
   @Override

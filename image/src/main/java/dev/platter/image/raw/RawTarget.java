@@ -42,6 +42,12 @@ public sealed interface RawTarget extends Closeable permits FileTarget, DeviceTa
    */
   void begin(long size) throws IOException;
 
+  /**
+   * The same, and what is not written afterwards reads as zeros: for who does not write a disk in
+   * its order. Only a device that cannot be made blank otherwise is sent the zeros.
+   */
+  void beginBlank(long size) throws IOException;
+
   /** Writes what remains in direct {@code bytes}, which are used up. */
   void write(ByteBuffer bytes, long at) throws IOException;
 
@@ -55,6 +61,9 @@ public sealed interface RawTarget extends Closeable permits FileTarget, DeviceTa
    * @return false if nothing was done, because it cannot be
    */
   boolean share(long at, NativeFile source, long offset, long length) throws IOException;
+
+  /** Makes a file as long as the disk turned out to be; what is added reads as zeros. */
+  void end(long size) throws IOException;
 
   /** Returns when everything is on the disk. */
   void force() throws IOException;

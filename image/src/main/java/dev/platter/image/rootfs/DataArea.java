@@ -1,7 +1,7 @@
 package dev.platter.image.rootfs;
 
 import dev.platter.image.qcow2.Clusters;
-import dev.platter.image.qcow2.Qcow2Stream;
+import dev.platter.image.qcow2.Qcow2Appender;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -11,12 +11,12 @@ import java.util.Arrays;
 /** Writes what a layer adds, block after block, from the tree's next one on. */
 final class DataArea {
   private final FileTree tree;
-  private final Qcow2Stream disk;
+  private final Qcow2Appender disk;
   private final byte[] cluster = new byte[Clusters.SIZE];
   private long address;
   private int filled;
 
-  DataArea(FileTree tree, Qcow2Stream disk) {
+  DataArea(FileTree tree, Qcow2Appender disk) {
     tree.alignData();
     this.tree = tree;
     this.disk = disk;

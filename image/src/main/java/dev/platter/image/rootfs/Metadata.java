@@ -1,7 +1,7 @@
 package dev.platter.image.rootfs;
 
 import dev.platter.image.qcow2.Clusters;
-import dev.platter.image.qcow2.Qcow2Stream;
+import dev.platter.image.qcow2.Qcow2Appender;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -16,11 +16,11 @@ final class Metadata {
   private static final int JOURNAL_SUPERBLOCK = 4;
 
   private final FileTree tree;
-  private final Qcow2Stream disk;
+  private final Qcow2Appender disk;
   private final BitSet blocks;
   private final BitSet inodes;
 
-  Metadata(FileTree tree, Qcow2Stream disk) {
+  Metadata(FileTree tree, Qcow2Appender disk) {
     this.tree = tree;
     this.disk = disk;
     this.blocks = usedBlocks(tree);

@@ -1,7 +1,7 @@
 package dev.platter.image.rootfs;
 
+import dev.platter.image.qcow2.Qcow2Appender;
 import dev.platter.image.qcow2.Qcow2Overlay;
-import dev.platter.image.qcow2.Qcow2Stream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -46,7 +46,7 @@ public final class RootLayer {
       blocks.clear();
       inodes.clear();
     }
-    try (var disk = Qcow2Stream.create(disk(directory), DISK_SIZE)) {
+    try (var disk = Qcow2Appender.create(disk(directory), DISK_SIZE)) {
       var data = new DataArea(tree, disk);
       new LayerReader(tree, data, tar).read();
       finish(tree, data);

@@ -1,0 +1,59 @@
+package dev.platter.node;
+
+import dev.platter.image.fill.Filled;
+import dev.platter.image.raw.RawTarget;
+import dev.platter.plan.FillRecord;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * Where a disk is brought to. Whenever the process is killed, nobody can take what is there for a
+ * whole disk, and who tries again begins anew.
+ *
+ * <p>The order: {@link #begin}, {@link #open} once for each try, {@link #complete}.
+ */
+public interface FillTarget extends AutoCloseable {
+  /**
+   * A directory is the file system of a volume, whose disk is {@code disk.img}; a block device is
+   * itself the disk; all else is a file that is to be made.
+   *
+   * @param size how large a disk in a directory should be, 0 for as large as what comes
+   * @param replace whether what Platter has put there may be lost
+   */
+  static FillTarget of(StateLayout layout, Path path, long size, boolean replace)
+      throws IOException {
+    var absolute = path.toAbsolutePath().normalize();
+    if (Files.isDirectory(absolute)) {
+      return ClaimTarget.ofVolume(layout, absolute, size, replace);
+    }
+    return Files.exists(absolute) && !Files.isRegularFile(absolute)
+        ? ClaimTarget.ofDevice(layout, absolute, replace)
+        : NewFileTarget.at(absolute, replace);
+  }
+
+  /**
+   * What is there already and complete, if it came from that source.
+   *
+   * @throws dev.platter.model.PlatterException if what is there must not be lost
+   */
+  Optional<FillRecord> held(String source) throws IOException;
+
+  /** How large a disk can be; -1 if it is as large as what comes. */
+  long room() throws IOException;
+
+  /** From now on it is known that what is there is not whole. */
+  void begin(String source) throws IOException;
+
+  /** For one try; what an earlier one wrote is gone. */
+  RawTarget open() throws IOException;
+
+  /** Everything is on the disk, and it can be used. */
+  void complete(Filled filled) throws IOException;
+
+  /** Leaves nothing half done, if it was not completed. */
+  @Override
+  void close() throws IOException;
+}

@@ -1,0 +1,76 @@
+package dev.platter.node.fill;
+
+import dev.platter.image.Digest;
+import dev.platter.image.fill.Format;
+import dev.platter.node.FillTarget;
+import dev.platter.node.LocalNode;
+import dev.platter.node.NodeConfig;
+import dev.platter.node.Progress;
+import dev.platter.node.durable.Cancellation;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings a disk from a registry, a web server or a file to a file, a volume or a device, in one
+ * pass. It can be killed at any moment and begun again; what is there already is not fetched.
+ *
+ * @param size how large the disk of a volume should be, 0 for as large as what comes
+ * @param replace whether what Platter has put there before may be lost
+ */
+public record DiskImport(
+    String source,
+    Path target,
+    Optional<Digest> digest,
+    @Nullable Format format,
+    long size,
+    boolean replace) {
+
+  /**
+   * What is there now.
+   *
+   * @param already whether it was there before
+   * @param disk its size, and the format that it came in; empty if it was there before
+   */
+  public record Done(String source, String digest, boolean already, Optional<Shape> disk) {}
+
+  /** Of a disk and the file that it came in. */
+  public record Shape(Format format, long size, long fileSize) {}
+
+  public Done run(NodeConfig config, Progress progress) throws IOException {
+    try {
+      return fill(config, progress);
+    } catch (IOException e) {
+      throw FillErrors.explain(source, target.toString(), e);
+    }
+  }
+
+  private Done fill(NodeConfig config, Progress progress) throws IOException {
+    var from = ImportSource.of(source, LocalNode.sources(config));
+    try (var to = FillTarget.of(config.layout(), target, size, replace)) {
+      var held = to.held(from.name());
+      if (held.isPresent()
+          && digest.map(Digest::toString).filter(d -> !d.equals(held.get().digest())).isEmpty()) {
+        return new Done(from.name(), held.get().digest(), true, Optional.empty());
+      }
+      to.begin(from.name());
+      var tries =
+          new Tries(
+              to,
+              format,
+              digest,
+              done -> {
+                Cancellation.check();
+                progress.bytes("import", done, from.length());
+              });
+      var filled = from.into(tries);
+      to.complete(filled);
+      return new Done(
+          from.name(),
+          filled.digest().toString(),
+          false,
+          Optional.of(new Shape(filled.format(), filled.size(), filled.fileSize())));
+    }
+  }
+}

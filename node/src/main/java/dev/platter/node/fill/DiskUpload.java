@@ -1,0 +1,285 @@
+package dev.platter.node.fill;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
+import dev.platter.image.qcow2.Limits;
+import dev.platter.image.qcow2.OrderedQcow2;
+import dev.platter.image.qcow2.Qcow2Reader;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.Progress;
+import dev.platter.node.durable.Cancellation;
+import java.io.FilterInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.Optional;
+
+/**
+ * Sends a file to an upload server, and goes on where a connection broke. A qcow2 whose tables come
+ * too late for the server is sent in another order. The server is told the digest, and completes
+ * nothing that has another.
+ *
+ * @param tries how often in a row nothing may come of it
+ */
+public record DiskUpload(Path file, URI url, Optional<String> token, int tries, Duration pause) {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** What the server has. */
+  public record Done(String digest, String format, long size, long sent) {}
+
+  public Done run(Progress progress) throws IOException {
+    if (!Files.isRegularFile(file)) {
+      throw PlatterException.of(
+          Code.NOT_FOUND, "there is no file " + file, "Name the file of a disk.");
+    }
+    try (var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()) {
+      try {
+        return send(client, UploadFile.of(file), progress);
+      } catch (OutOfOrderThere e) {
+        return sendOrdered(client, progress);
+      }
+    }
+  }
+
+  /** The server says that it cannot decode the file as it comes. */
+  private static final class OutOfOrderThere extends IOException {
+    private static final long serialVersionUID = 1L;
+  }
+
+  private Done sendOrdered(HttpClient client, Progress progress) throws IOException {
+    try (var reader = Qcow2Reader.open(file, Limits.DEFAULT)) {
+      var ordered = OrderedQcow2.plan(reader);
+      return send(
+          client,
+          UploadFile.ordered(
+              new UploadFile.Written() {
+                @Override
+                public long length() {
+                  return ordered.size();
+                }
+
+                @Override
+                public void writeTo(OutputStream out) throws IOException {
+                  ordered.writeTo(out);
+                }
+              }),
+          progress);
+    } catch (BadImageException e) {
+      throw FillErrors.explain(file.toString(), url.toString(), e);
+    }
+  }
+
+  private Done send(HttpClient client, UploadFile from, Progress progress) throws IOException {
+    var digest = from.digest();
+    long length = from.length();
+    long offset = 0;
+    long best = -1;
+    for (int failures = 0; ; failures++) {
+      if (offset > best) {
+        best = offset;
+        failures = 0;
+      }
+      try {
+        return put(client, from, offset, length, digest, progress);
+      } catch (Again e) {
+        if (failures >= tries) {
+          throw unavailable(e);
+        }
+        sleep();
+        offset = offset(client, length);
+      }
+    }
+  }
+
+  /** What came of a request is not known, or it can be made again. */
+  private static final class Again extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    Again(String message) {
+      super(message);
+    }
+  }
+
+  private HttpRequest.Builder request() {
+    var request = HttpRequest.newBuilder(url).header("User-Agent", "platter");
+    token.ifPresent(text -> request.header("Authorization", "Bearer " + text));
+    return request;
+  }
+
+  /** Where the server wants to go on; 0 if it knows of nothing, or is away. */
+  private long offset(HttpClient client, long length) throws IOException {
+    try {
+      var there =
+          client.send(
+              request().timeout(Duration.ofSeconds(30)).HEAD().build(), BodyHandlers.discarding());
+      var total = there.headers().firstValueAsLong("Upload-Length").orElse(-1);
+      var offset = there.headers().firstValueAsLong("Upload-Offset").orElse(0);
+      return total == length && offset < length ? offset : 0;
+    } catch (InterruptedException e) {
+      throw interrupted();
+    } catch (IOException e) {
+      return 0;
+    }
+  }
+
+  private Done put(
+      HttpClient client,
+      UploadFile from,
+      long offset,
+      long length,
+      Digest digest,
+      Progress progress)
+      throws IOException {
+    var base64 = Base64.getEncoder().encodeToString(HexFormat.of().parseHex(digest.hex()));
+    var body =
+        BodyPublishers.fromPublisher(
+            BodyPublishers.ofInputStream(() -> open(from, offset, length, progress)),
+            length - offset);
+    var request =
+        request()
+            .header(
+                "Content-Range",
+                "bytes %d-%d/%d".formatted(offset, Math.max(0, length - 1), length))
+            .header("Repr-Digest", "sha-256=:" + base64 + ":")
+            .PUT(body)
+            .build();
+    try {
+      return done(client.send(request, BodyHandlers.ofByteArray()), digest, length - offset);
+    } catch (InterruptedException e) {
+      throw interrupted();
+    } catch (ConnectException e) {
+      throw new Again("there is no server at " + shown());
+    } catch (Again | OutOfOrderThere e) {
+      throw e;
+    } catch (IOException e) {
+      throw new Again(shown() + ": " + e.getMessage());
+    }
+  }
+
+  private Done done(HttpResponse<byte[]> response, Digest digest, long sent) throws IOException {
+    var body = json(response.body());
+    var message = body.path("message").asText();
+    var reason = body.path("reason").asText();
+    return switch (response.statusCode()) {
+      case 201 ->
+          new Done(
+              body.path("digest").asText(),
+              body.path("format").asText(),
+              body.path("size").asLong(),
+              sent);
+      case 400, 502, 503, 504 -> throw new Again(shown() + ": " + message);
+      case 409 -> {
+        if (reason.equals("Offset")) {
+          throw new Again(shown() + ": " + message);
+        }
+        throw PlatterException.of(
+            Code.CONFLICT, shown() + ": " + message, "It takes one disk, of which it has all.");
+      }
+      case 401, 403 ->
+          throw PlatterException.of(
+              Code.UNAVAILABLE, shown() + ": " + message, "Name the token with --token-file.");
+      case 413 ->
+          throw PlatterException.of(
+              Code.INVALID, shown() + ": " + message, "Make the volume larger.");
+      case 415 -> {
+        if (reason.equals("OutOfOrder")) {
+          throw new OutOfOrderThere();
+        }
+        throw PlatterException.of(Code.REFUSED, shown() + ": " + message, "Send another file.");
+      }
+      case 422 ->
+          throw PlatterException.of(
+              Code.REFUSED,
+              "%s changed on its way: %s was sent, %s".formatted(file, digest, message),
+              "Try again.");
+      default ->
+          throw PlatterException.of(
+              Code.UNAVAILABLE,
+              "%s answers %d: %s".formatted(shown(), response.statusCode(), message),
+              "");
+    };
+  }
+
+  private static JsonNode json(byte[] body) throws IOException {
+    try {
+      return JSON.readTree(body);
+    } catch (JsonProcessingException e) {
+      return JSON.createObjectNode();
+    }
+  }
+
+  private static InputStream open(UploadFile from, long offset, long length, Progress progress) {
+    try {
+      return new Counted(from.from(offset), offset, length, progress);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Tells how far it is. */
+  private static final class Counted extends FilterInputStream {
+    private final long length;
+    private final Progress progress;
+    private long at;
+
+    Counted(InputStream in, long offset, long length, Progress progress) {
+      super(in);
+      this.at = offset;
+      this.length = length;
+      this.progress = progress;
+    }
+
+    @Override
+    public int read(byte[] into, int from, int count) throws IOException {
+      int n = super.read(into, from, count);
+      at += Math.max(0, n);
+      progress.bytes("upload", at, length);
+      return n;
+    }
+  }
+
+  /** Without the query, in which some put a token. */
+  private String shown() {
+    return url.getScheme() + "://" + url.getAuthority() + url.getPath();
+  }
+
+  private PlatterException unavailable(Again e) {
+    return PlatterException.of(
+        Code.UNAVAILABLE,
+        String.valueOf(e.getMessage()),
+        "Give the same command again: it goes on where it was, while the server lives.",
+        e);
+  }
+
+  private void sleep() throws IOException {
+    try {
+      Thread.sleep(pause);
+    } catch (InterruptedException e) {
+      throw interrupted();
+    }
+  }
+
+  private static IOException interrupted() {
+    Thread.currentThread().interrupt();
+    Cancellation.check();
+    return new InterruptedIOException("interrupted");
+  }
+}

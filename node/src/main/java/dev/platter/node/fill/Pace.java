@@ -1,0 +1,72 @@
+package dev.platter.node.fill;
+
+import java.io.FilterInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.time.Duration;
+
+/**
+ * A body whose sender must not be slower than {@link #LEAST} in a while. Only the time counts in
+ * which we wait for bytes: where the disk is what is slow, the sender may take as long. Who is too
+ * slow is cut off by {@link #check}, from another thread.
+ */
+final class Pace extends FilterInputStream {
+  private static final long LEAST = 64 << 10;
+
+  private final long patience;
+  private final Thread reader = Thread.currentThread();
+  private long came;
+  private long waited;
+  private long waitingSince;
+  private boolean tooSlow;
+
+  Pace(InputStream in, Duration patience) {
+    super(in);
+    this.patience = patience.toNanos();
+  }
+
+  @Override
+  public int read() throws IOException {
+    byte[] one = new byte[1];
+    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+  }
+
+  @Override
+  public int read(byte[] into, int from, int length) throws IOException {
+    waits();
+    int n = -1;
+    try {
+      n = super.read(into, from, length);
+      return n;
+    } finally {
+      has(Math.max(0, n));
+    }
+  }
+
+  private synchronized void waits() {
+    waitingSince = System.nanoTime();
+  }
+
+  private synchronized void has(int bytes) {
+    waited += System.nanoTime() - waitingSince;
+    waitingSince = 0;
+    came += bytes;
+    if (came >= LEAST) {
+      came = 0;
+      waited = 0;
+    }
+  }
+
+  /** Cuts the sender off: an interrupt closes the connection that the reader waits for. */
+  synchronized void check() {
+    long now = waitingSince == 0 ? waited : waited + System.nanoTime() - waitingSince;
+    if (now > patience && waitingSince != 0 && !tooSlow) {
+      tooSlow = true;
+      reader.interrupt();
+    }
+  }
+
+  synchronized boolean tooSlow() {
+    return tooSlow;
+  }
+}

@@ -1,0 +1,76 @@
+package dev.platter.node.fill;
+
+import dev.platter.image.ByteSource;
+import dev.platter.image.fill.Filled;
+import dev.platter.image.stream.OutOfOrder;
+import dev.platter.node.web.WebAccess;
+import dev.platter.node.web.WebDisk;
+import dev.platter.registry.RegistrySettings;
+import dev.platter.registry.WebFiles;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.TreeMap;
+
+/**
+ * A file on a web server: written as it comes, over as many connections as that takes. A qcow2
+ * whose tables come too late for that is read by ranges instead.
+ */
+final class WebImport implements ImportSource {
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
+
+  private final String url;
+  private volatile long length = -1;
+
+  WebImport(String url) {
+    this.url = url;
+  }
+
+  /** Without the query, in which some put a token. */
+  @Override
+  public String name() {
+    var query = url.indexOf('?');
+    return query < 0 ? url : url.substring(0, query);
+  }
+
+  @Override
+  public long length() {
+    return length;
+  }
+
+  @Override
+  public Filled into(Tries tries) throws IOException {
+    var files = new WebFiles(RegistrySettings.fromEnvironment(System.getenv()));
+    try (var stream = WebStream.open(files, URI.create(url))) {
+      length = stream.length();
+      return tries.once(fill -> fill.from(stream, stream.length()));
+    } catch (OutOfOrder e) {
+      return byRanges(tries);
+    }
+  }
+
+  private Filled byRanges(Tries tries) throws IOException {
+    try (var disk = WebDisk.open(new WebAccess(url, null, new TreeMap<>()), null, PATIENCE)) {
+      return tries.once(fill -> fill.from(new Ranges(disk)));
+    }
+  }
+
+  private record Ranges(WebDisk disk) implements ByteSource {
+    @Override
+    public long size() {
+      return disk.size();
+    }
+
+    @Override
+    public int read(ByteBuffer into, long position) throws IOException {
+      if (position >= disk.size()) {
+        return -1;
+      }
+      int n = (int) Math.min(into.remaining(), disk.size() - position);
+      disk.read(position, into.slice(into.position(), n));
+      into.position(into.position() + n);
+      return n;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+package dev.platter.node.fill;
+
+import dev.platter.registry.RegistryException;
+import dev.platter.registry.WebFiles;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.net.URI;
+import java.time.Duration;
+
+/**
+ * A file on a web server from its first to its last byte. Where a connection breaks, the next goes
+ * on, if the server still has the same version; bytes of two versions are never mixed.
+ */
+final class WebStream extends InputStream {
+  private static final int TRIES = 5;
+  private static final Duration PAUSE = Duration.ofSeconds(1);
+
+  private final WebFiles files;
+  private final URI url;
+  private WebFiles.Bytes bytes;
+  private long at;
+  private int failures;
+
+  private WebStream(WebFiles files, URI url, WebFiles.Bytes bytes) {
+    this.files = files;
+    this.url = url;
+    this.bytes = bytes;
+  }
+
+  static WebStream open(WebFiles files, URI url) throws IOException {
+    return new WebStream(files, url, files.getFrom(url, 0, WebFiles.Version.UNKNOWN));
+  }
+
+  /** -1 if the server does not say. */
+  long length() {
+    return bytes.size();
+  }
+
+  @Override
+  public int read() throws IOException {
+    byte[] one = new byte[1];
+    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+  }
+
+  @Override
+  public int read(byte[] into, int from, int length) throws IOException {
+    while (true) {
+      try {
+        int n = bytes.body().read(into, from, length);
+        if (n > 0) {
+          at += n;
+          failures = 0;
+        }
+        return n;
+      } catch (RegistryException e) {
+        goOn(e);
+      }
+    }
+  }
+
+  private void goOn(RegistryException cause) throws IOException {
+    if (cause.kind() != RegistryException.Kind.UNAVAILABLE
+        || !bytes.version().isKnown()
+        || ++failures >= TRIES) {
+      throw cause;
+    }
+    pause();
+    var next = files.getFrom(url, at, bytes.version());
+    bytes.close();
+    bytes = next;
+    if (next.from() != at) {
+      throw new IOException(
+          url.getHost() + " does not go on with the file after a connection broke at byte " + at);
+    }
+  }
+
+  private static void pause() throws IOException {
+    try {
+      Thread.sleep(PAUSE);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while a file is fetched");
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    bytes.close();
+  }
+}

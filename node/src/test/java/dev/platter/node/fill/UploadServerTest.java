@@ -1,0 +1,266 @@
+package dev.platter.node.fill;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import dev.platter.image.fill.Format;
+import dev.platter.lab.Shell;
+import dev.platter.node.Progress;
+import dev.platter.plan.FillRecord;
+import dev.platter.plan.StateLayout;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The client is curl. */
+class UploadServerTest {
+  private static final String TOKEN = "secret-token";
+
+  @TempDir Path dir;
+  private Path raw;
+  private Path qcow2;
+  private Path volume;
+
+  @BeforeEach
+  void makeDisks() throws IOException {
+    raw = dir.resolve("disk.raw");
+    qcow2 = dir.resolve("disk.qcow2");
+    volume = Files.createDirectory(dir.resolve("volume"));
+    Shell.run("sh", "-c", "head -c 3M /dev/urandom >%s; truncate -s 6M %1$s".formatted(raw));
+    Shell.run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, qcow2);
+  }
+
+  private UploadServer serve(Path target, long size, Duration patience) throws IOException {
+    return UploadServer.start(
+        new UploadServer.Options(
+            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+            new StateLayout(dir.resolve("state"), dir.resolve("run")),
+            target,
+            size,
+            false,
+            (Format) null,
+            Optional.of(TOKEN),
+            patience));
+  }
+
+  private UploadServer serve() throws IOException {
+    return serve(volume, 0, Duration.ofSeconds(30));
+  }
+
+  private static String url(UploadServer server, String path) {
+    return "http://127.0.0.1:" + server.address().getPort() + path;
+  }
+
+  /** Status and body of an answer. */
+  private String curl(Object... arguments) throws IOException {
+    var body = dir.resolve("body");
+    Files.deleteIfExists(body);
+    var command =
+        new ArrayList<Object>(
+            List.of(
+                "curl",
+                "-s",
+                "-m",
+                "30",
+                "-w",
+                "%{http_code} ",
+                "-o",
+                body,
+                "-H",
+                "Authorization: Bearer " + TOKEN));
+    command.addAll(List.of(arguments));
+    return Shell.shell().execute(command.toArray()).out()
+        + (Files.exists(body) ? Files.readString(body) : "");
+  }
+
+  private void assertIsThere() throws IOException {
+    Shell.run("cmp", raw, volume.resolve("disk.img"));
+    var record = FillRecord.parse(Files.readString(volume.resolve("disk.img.json"))).orElseThrow();
+    assertThat(record.complete()).isTrue();
+  }
+
+  private boolean isHalf() throws IOException {
+    var file = volume.resolve("disk.img.json");
+    return Files.exists(file) && !FillRecord.parse(Files.readString(file)).orElseThrow().complete();
+  }
+
+  @Test
+  void curlPutsADiskAndTheServerIsDone() throws Exception {
+    try (var server = serve()) {
+      assertThat(curl("-T", qcow2, url(server, "/"))).startsWith("201 ").contains("qcow2");
+      assertThat("sha256:" + Shell.run("sha256sum", qcow2)).startsWith(server.await());
+      assertIsThere();
+      assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("409 ").contains("Complete");
+      assertThat(curl("--data-binary", "@" + qcow2, url(server, "/v1beta1/upload")))
+          .startsWith("409 ");
+    }
+    try (var again = serve()) {
+      assertThat(again.await()).as("a pod that was started again").startsWith("sha256:");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"/v1beta1/upload", "/v1alpha1/upload-async", "/v1beta1/upload-form"})
+  void clientsOfCdiAreAnsweredAsCdiDoes(String path) throws Exception {
+    try (var server = serve()) {
+      assertThat(curl(url(server, "/healthz"))).startsWith("200 ");
+      assertThat(curl("-I", url(server, "/v1beta1/upload-async"))).startsWith("200 ");
+      assertThat(curl("-T", qcow2, url(server, path))).startsWith("404 ");
+      assertThat(curl("--data-binary", "# Disk DescriptorFile", url(server, "/v1beta1/upload")))
+          .startsWith("400 ")
+          .contains("VMDK");
+      var answer =
+          path.contains("form")
+              ? curl("-F", "other=x", "-F", "file=@" + qcow2, url(server, path))
+              : curl("--data-binary", "@" + qcow2, url(server, path));
+      assertThat(answer).startsWith("200 ");
+      assertIsThere();
+    }
+  }
+
+  @Test
+  void whoHasNoTokenIsTurnedAway() throws Exception {
+    try (var server = serve()) {
+      var other = Shell.shell().execute("curl", "-s", "-i", "-T", qcow2, url(server, "/disk"));
+      assertThat(other.out()).contains("401 ").containsIgnoringCase("WWW-Authenticate: Bearer");
+      assertThat(volume.resolve("disk.img.json")).doesNotExist();
+    }
+  }
+
+  /** The start of a PUT by hand, so that it can stop in the middle. */
+  private static Socket put(UploadServer server, long length, byte[] bytes) throws IOException {
+    var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
+    var head =
+        "PUT /disk HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
+            .formatted(TOKEN, length);
+    socket.getOutputStream().write(head.getBytes(StandardCharsets.US_ASCII));
+    socket.getOutputStream().write(bytes);
+    return socket;
+  }
+
+  private long offset(UploadServer server) throws IOException {
+    var headers =
+        Shell.run("curl", "-sI", "-H", "Authorization: Bearer " + TOKEN, url(server, "/disk"));
+    return headers
+        .lines()
+        .filter(line -> line.toLowerCase(Locale.ROOT).startsWith("upload-offset:"))
+        .mapToLong(line -> Long.parseLong(line.substring(15).strip()))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Test
+  void aBrokenUploadIsGoneOnWithAndOnlyOneMaySend() throws Exception {
+    var bytes = Files.readAllBytes(qcow2);
+    var first = Arrays.copyOf(bytes, 1 << 20);
+    try (var server = serve()) {
+      try (var socket = put(server, bytes.length, first)) {
+        await().until(() -> offset(server) == 1 << 20);
+        assertThat(isHalf()).isTrue();
+        assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("503 ").contains("Busy");
+        assertThat(socket.isConnected()).isTrue();
+      }
+      await().until(() -> !curl("-C", "5000", "-T", qcow2, url(server, "/disk")).startsWith("503"));
+      assertThat(curl("-C", "5000", "-T", qcow2, url(server, "/disk")))
+          .startsWith("409 ")
+          .contains("go on at byte 1048576");
+      assertThat(isHalf()).isTrue();
+      assertThat(curl("-C", "1048576", "-T", qcow2, url(server, "/disk"))).startsWith("201 ");
+      assertIsThere();
+    }
+  }
+
+  @Test
+  void aClientThatSendsNothingIsCutOff() throws Exception {
+    var bytes = Files.readAllBytes(qcow2);
+    try (var server = serve(volume, 0, Duration.ofMillis(400));
+        var socket = put(server, bytes.length, Arrays.copyOf(bytes, 100_000))) {
+      socket.setSoTimeout(20_000);
+      assertThat(socket.getInputStream().readAllBytes()).isEmpty();
+      assertThat(offset(server)).isEqualTo(100_000);
+      assertThat(curl("-C", "100000", "-T", qcow2, url(server, "/disk"))).startsWith("201 ");
+      assertIsThere();
+    }
+  }
+
+  @Test
+  void whatDoesNotFitOrIsNoDiskOrIsNotWhatWasMeantIsRefusedAndTheNextIsTaken() throws Exception {
+    var zip = Files.writeString(dir.resolve("a.zip"), "PK\003\004 and so on");
+    var cut = Files.write(dir.resolve("cut"), Arrays.copyOf(Files.readAllBytes(qcow2), 1 << 20));
+    try (var server = serve(volume, 64 << 20, Duration.ofSeconds(30))) {
+      Shell.run("qemu-img", "create", "-f", "qcow2", dir.resolve("big"), "1G");
+      assertThat(curl("-T", dir.resolve("big"), url(server, "/disk")))
+          .startsWith("413 ")
+          .contains("1073741824 bytes");
+      assertThat(curl("-T", zip, url(server, "/disk"))).startsWith("415 ").contains("ZIP");
+      assertThat(curl("-T", cut, url(server, "/disk")))
+          .startsWith("415 ")
+          .contains("outside the file");
+      assertThat(
+              curl(
+                  "-H",
+                  "Repr-Digest: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:",
+                  "-T",
+                  qcow2,
+                  url(server, "/disk")))
+          .startsWith("422 ");
+      assertThat(isHalf()).isTrue();
+      assertThat(curl("-H", "Transfer-Encoding: chunked", "-T", qcow2, url(server, "/disk")))
+          .startsWith("201 ");
+      Shell.run("cmp", "-n", 6 << 20, raw, volume.resolve("disk.img"));
+      assertThat(Files.size(volume.resolve("disk.img"))).as("of the claim").isEqualTo(60 << 20);
+    }
+  }
+
+  private DiskUpload.Done upload(UploadServer server, Path file) throws IOException {
+    return new DiskUpload(
+            file, URI.create(url(server, "/disk")), Optional.of(TOKEN), 3, Duration.ofMillis(50))
+        .run(Progress.NONE);
+  }
+
+  @Test
+  void ourClientBringsAnyOrder() throws Exception {
+    var late = dir.resolve("late.qcow2");
+    Shell.run("qemu-img", "create", "-f", "qcow2", "-o", "preallocation=metadata", late, "80M");
+    Shell.run("qemu-io", "-f", "qcow2", "-c", "write -P 7 70M 64k", late);
+    Shell.run("qemu-img", "resize", "-f", "qcow2", late, "2G");
+    try (var server = serve()) {
+      assertThat(curl("-T", late, url(server, "/disk"))).startsWith("415 ").contains("OutOfOrder");
+      var done = upload(server, late);
+      assertThat(done.sent()).isLessThan(4 << 20);
+      Shell.run(
+          "qemu-img", "compare", "-f", "qcow2", "-F", "raw", late, volume.resolve("disk.img"));
+    }
+  }
+
+  @Test
+  void ourClientGoesOnWhereAnotherStopped() throws Exception {
+    var bytes = Files.readAllBytes(qcow2);
+    try (var server = serve()) {
+      // Holds the server busy until it is gone; the client waits, asks, and goes on.
+      try (var _ = put(server, bytes.length, Arrays.copyOf(bytes, 1 << 20))) {
+        await().until(() -> offset(server) == 1 << 20);
+        assertThatThrownBy(() -> upload(server, qcow2)).hasMessageContaining("somebody else");
+      }
+      assertThat(upload(server, qcow2).format()).isEqualTo("qcow2");
+      assertIsThere();
+    }
+  }
+}
