@@ -32,7 +32,7 @@ configure_node() {
   local name=$1 directory=$LAB/$1
   certificate "$name" "/O=system:nodes/CN=system:node:$name" "DNS:$name,IP:$(address_of "$name")"
   kubeconfig "$name"
-  mkdir -p "$directory/cni"
+  mkdir -p "$directory"/{cni,registries}
   cat >"$directory/cni/lab.conflist" <<END
 {"cniVersion": "0.4.0", "name": "lab", "plugins": [
   {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
@@ -53,6 +53,8 @@ disabled_plugins = [
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "$directory/cni"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "$directory/registries"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
 END

@@ -41,3 +41,36 @@ csi_down() {
   kubectl delete crd volumesnapshots.snapshot.storage.k8s.io volumesnapshotcontents.snapshot.storage.k8s.io \
     volumesnapshotclasses.snapshot.storage.k8s.io >/dev/null
 }
+
+# What a driver that runs in pods needs of a cluster: the kinds of snapshots, the controller that there is one of, and on every
+# node the sidecars as images (lab.local/csi-provisioner:v5.1.0, lab.local/csi-snapshotter:v8.3.0).
+sidecars_up() {
+  local node csi work
+  csi=$("$HERE/csi/build")
+  kubectl apply -f "$csi/crds" >/dev/null
+  kubectl wait --for=condition=Established --timeout=60s -f "$csi/crds" >/dev/null
+  work=$(mktemp -d "$LAB/sidecars.XXXXXX")
+  (cd -- "$work" && sidecar_image "$csi/csi-provisioner" v5.1.0 && sidecar_image "$csi/csi-snapshotter" v8.3.0)
+  for node in "$@"; do
+    load_image "$node" "$work/csi-provisioner.tar"
+    load_image "$node" "$work/csi-snapshotter.tar"
+  done
+  rm -r "$work"
+  start_daemon "$1" snapshot-controller "$csi/snapshot-controller" --kubeconfig="$KUBECONFIG" --enable-distributed-snapshotting --v=2
+}
+
+sidecar_image() {
+  local name=${1##*/}
+  umoci init --layout layout
+  umoci new --image "layout:$name"
+  umoci insert --image "layout:$name" "$1" "/$name" >/dev/null
+  umoci config --image "layout:$name" --os linux --architecture amd64 --config.entrypoint "/$name"
+  skopeo copy --quiet "oci:layout:$name" "docker-archive:$name.tar:lab.local/$name:$2"
+  rm -r layout
+}
+
+sidecars_down() {
+  kill_daemon "$1" snapshot-controller
+  kubectl delete crd volumesnapshots.snapshot.storage.k8s.io volumesnapshotcontents.snapshot.storage.k8s.io \
+    volumesnapshotclasses.snapshot.storage.k8s.io >/dev/null
+}

@@ -1,6 +1,7 @@
 package dev.platter.cli;
 
 import dev.platter.cluster.install.Install;
+import dev.platter.cluster.install.VolumesInstall;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -60,8 +61,25 @@ final class InstallOptions {
       description = "Tell the Prometheus operator where Platter's metrics are.")
   boolean serviceMonitor;
 
+  @Option(
+      names = "--volumes",
+      paramLabel = "DIR[:LIMIT]",
+      description =
+          "Also the storage class platter-local, with volumes in this directory of every node.")
+  @Nullable String volumes;
+
+  @Option(
+      names = "--sidecars",
+      paramLabel = "PREFIX",
+      description =
+          "Where the images of csi-provisioner, csi-snapshotter and csi-resizer are, for --volumes"
+              + " (default: "
+              + VolumesInstall.DEFAULT_SIDECARS
+              + ").")
+  String sidecars = VolumesInstall.DEFAULT_SIDECARS;
+
   String yaml() {
-    return Install.yaml(
+    var options =
         new Install.Options(
             namespace,
             image == null ? usualImage() : image,
@@ -70,7 +88,11 @@ final class InstallOptions {
             rawDevices,
             pullSecrets,
             kubeletRoot,
-            serviceMonitor));
+            serviceMonitor);
+    var yaml = Install.yaml(options);
+    return volumes == null
+        ? yaml
+        : yaml + "---\n" + VolumesInstall.yaml(options, volumes, sidecars);
   }
 
   private static String usualImage() {

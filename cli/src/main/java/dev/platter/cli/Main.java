@@ -60,6 +60,7 @@ import picocli.CommandLine.Command;
       InstallCommand.class,
       UninstallCommand.class,
       ControllerCommand.class,
+      CsiCommand.class,
       DoctorCommand.class,
       CompletionCommand.class,
       VersionCommand.class

@@ -17,6 +17,11 @@ abstract class NodeCommand implements Callable<Integer> {
 
   abstract void run(Node node) throws Exception;
 
+  /** Of a command that did what it should. */
+  int exitStatus() {
+    return 0;
+  }
+
   /** Whether the command needs a tidy machine; one that only looks at files does not. */
   boolean tidy() {
     return true;
@@ -31,7 +36,7 @@ abstract class NodeCommand implements Callable<Integer> {
       return Interrupt.guard(
           () -> {
             run(opened);
-            return 0;
+            return exitStatus();
           });
     }
   }

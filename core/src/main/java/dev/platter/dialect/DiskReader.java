@@ -4,6 +4,7 @@ import dev.platter.model.Access;
 import dev.platter.model.Bus;
 import dev.platter.model.ByteSize;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.Copy;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Disk;
@@ -12,6 +13,7 @@ import dev.platter.model.Fill;
 import dev.platter.model.HttpSource;
 import dev.platter.model.ImageSource;
 import dev.platter.model.Rules;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Source;
 import dev.platter.model.Target;
 import java.util.Arrays;
@@ -35,6 +37,7 @@ final class DiskReader {
       Set.of("ContainerRegistryDisk:v1alpha", "PersistentVolumeClaim");
 
   private static final String PERSISTENT = "persistent";
+  private static final String SERVE = "serve";
 
   private DiskReader() {}
 
@@ -53,7 +56,8 @@ final class DiskReader {
     var before = fields.problemCount();
     var written = source(fields, namespace);
     var fill = fill(fields, written, namespace);
-    var source = fill == null ? written : new ClaimSource(fill.claimName());
+    var used = served(fields, written);
+    var source = fill == null ? used : new ClaimSource(fill.claimName());
     var target = target(fields, free);
     var access = fields.word("access-mode", ACCESS);
     var copy = copy(fields, source);
@@ -125,6 +129,25 @@ final class DiskReader {
     return new Fill(image.reference(), namespace + "/" + claim.claim(), "");
   }
 
+  /** What {@code serve: iscsi} beside an image means: a container of the image serves the disk. */
+  private static @Nullable Source served(Fields fields, @Nullable Source source) {
+    if (!fields.has(SERVE)) {
+      return source;
+    }
+    var before = fields.problemCount();
+    fields.word(SERVE, Map.of(ServedSource.ISCSI, ServedSource.ISCSI));
+    if (source != null && !(source instanceof ImageSource)) {
+      fields.problem(SERVE, "only an image serves itself; this disk's source is " + source.kind());
+    }
+    if (fields.has(PERSISTENT)) {
+      fields.problem(
+          SERVE, "a persistent disk is its claim, and nobody else serves it; remove one of them");
+    }
+    return source instanceof ImageSource image && fields.problemCount() == before
+        ? new ServedSource(image.reference())
+        : null;
+  }
+
   private static @Nullable Target target(Fields fields, Targets free) {
     var target = fields.fields("target");
     if (target == null) {
@@ -144,7 +167,10 @@ final class DiskReader {
    * An image cannot be written in place, so copy-on-write is what leaving the mode out means there.
    */
   private static @Nullable Copy copy(Fields fields, @Nullable Source source) {
-    var implied = source instanceof ImageSource ? CopyMode.COPY_ON_WRITE : CopyMode.NONE;
+    var implied =
+        source instanceof ImageSource || source instanceof ContainerImageSource
+            ? CopyMode.COPY_ON_WRITE
+            : CopyMode.NONE;
     var copy = fields.fields("copy");
     if (copy == null) {
       return fields.has("copy") ? null : new Copy(implied, null);

@@ -2,6 +2,7 @@ package dev.platter.dialect;
 
 import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.FileSource;
@@ -22,6 +23,7 @@ final class SourceReader {
   private static final List<String> KINDS =
       List.of(
           "image",
+          "containerImage",
           "file",
           "blank",
           "iscsi",
@@ -56,6 +58,7 @@ final class SourceReader {
     Source result =
         switch (given.getFirst()) {
           case "image" -> image(source);
+          case "containerImage" -> containerImage(source);
           case "file" -> file(source);
           case "blank" -> blank(source);
           case "iscsi" -> network.iscsi(source);
@@ -73,6 +76,28 @@ final class SourceReader {
   private static @Nullable Source image(Fields source) {
     var reference = source.requiredText("image", "registry.example/disks/debian:12");
     return reference == null ? null : new ImageSource(reference);
+  }
+
+  /** {@code containerImage: REFERENCE} or with what a container can say of its command. */
+  private static @Nullable Source containerImage(Fields source) {
+    var example = "registry.example/tools/hello:1";
+    if (!(source.node("containerImage") instanceof MappingNode)) {
+      var reference = source.requiredText("containerImage", example);
+      return reference == null ? null : new ContainerImageSource(reference, null, null, Map.of());
+    }
+    var image = source.requiredFields("containerImage");
+    if (image == null) {
+      return null;
+    }
+    var reference = image.requiredText("image", example);
+    var command = image.has("command") ? image.texts("command") : null;
+    var args = image.has("args") ? image.texts("args") : null;
+    var env = image.has("env") ? image.textMap("env") : Map.<String, String>of();
+    if (env.keySet().stream().anyMatch(name -> name.isEmpty() || name.contains("="))) {
+      image.problem("env", "the name of a variable has at least one character, and no '='");
+    }
+    image.done();
+    return reference == null ? null : new ContainerImageSource(reference, command, args, env);
   }
 
   /** {@code file: /path} or {@code file: {path, format}}. */

@@ -28,7 +28,7 @@ public final class Rules {
     var found = new ArrayList<Violation>();
     var mode = disk.copy().mode();
     var made = disk.source() instanceof BlankSource || disk.source() instanceof VolumeSource;
-    var inPlace = mode == CopyMode.NONE && !made;
+    var inPlace = mode == CopyMode.NONE && !made && !(disk.source() instanceof ServedSource);
     if (!DISK_NAME.matcher(disk.name()).matches()) {
       found.add(
           new Violation(
@@ -96,6 +96,8 @@ public final class Rules {
                       + " read-shared"));
         }
       }
+      case ContainerImageSource _ -> containerImageRules(disk, mode, found);
+      case ServedSource _ -> servedRules(disk, found);
       case BlankSource _, VolumeSource _ -> blankRules(disk, mode, found);
       case FileSource file -> {
         if (file.format() == DiskFormat.QCOW2 && disk.access() == Access.WRITE_SHARED) {
@@ -121,6 +123,34 @@ public final class Rules {
           ClaimSource _,
           ContainerSource _,
           IdentitySource _ -> {}
+    }
+  }
+
+  private static void containerImageRules(Disk disk, CopyMode mode, List<Violation> found) {
+    if (mode != CopyMode.COPY_ON_WRITE) {
+      found.add(
+          new Violation(
+              "copy.mode", "the program of an image writes to a copy; use copy-on-write"));
+    }
+    if (disk.size() != null) {
+      found.add(new Violation("size", "the disk of a container image has its own size; remove it"));
+    }
+  }
+
+  private static void servedRules(Disk disk, List<Violation> found) {
+    var copies = disk.copy().mode() != CopyMode.NONE || disk.copy().usageType() != null;
+    if (copies || disk.keep() || disk.size() != null) {
+      found.add(
+          new Violation(
+              copies ? "copy" : disk.keep() ? "keep" : "size",
+              "a served disk is as large as its image, and what is written to it goes with the VM;"
+                  + " remove copy, keep and size, or remove serve"));
+    }
+    if (disk.access() == Access.WRITE_SHARED) {
+      found.add(
+          new Violation(
+              "access-mode",
+              "a disk is served to this VM alone; use write-exclusive or read-only"));
     }
   }
 
@@ -158,8 +188,34 @@ public final class Rules {
                 disk, "name", "two disks are named " + disk.name() + "; give each its own"));
       }
     }
+    var runsImage = disks.stream().anyMatch(disk -> disk.source() instanceof ContainerImageSource);
+    var served = disks.stream().anyMatch(disk -> disk.source() instanceof ServedSource);
+    disks.stream()
+        .filter(disk -> served && disk.keep() && !(disk.source() instanceof ServedSource))
+        .map(
+            disk ->
+                new DiskViolation(
+                    disk,
+                    "keep",
+                    "a VM with a served disk is another at each start, and keeps none on a node;"
+                        + " use a claim, or remove serve"))
+        .forEach(found::add);
     for (var bus : Bus.values()) {
-      limit(disks, bus, withSeed).ifPresent(found::add);
+      limit(disks, bus, withSeed || runsImage).ifPresent(found::add);
+    }
+    for (var disk : disks) {
+      if (disk.source() instanceof ContainerImageSource && !disk.equals(Vm.bootDisk(disks))) {
+        found.add(
+            new DiskViolation(
+                disk, "source", "only the first disk can be the container image that a VM runs"));
+      }
+    }
+    if (runsImage && withSeed) {
+      found.add(
+          new DiskViolation(
+              Vm.bootDisk(disks),
+              "source",
+              "a container image has no cloud-init; remove cloudInit"));
     }
     return found;
   }

@@ -3,6 +3,7 @@ package dev.platter.model;
 /** Where the bytes of a disk come from. */
 public sealed interface Source
     permits ImageSource,
+        ContainerImageSource,
         FileSource,
         BlankSource,
         VolumeSource,
@@ -15,6 +16,7 @@ public sealed interface Source
         DiskImgSource,
         ClaimSource,
         ContainerSource,
+        ServedSource,
         IdentitySource {
   /** The word that users know this kind of source by. */
   String kind();

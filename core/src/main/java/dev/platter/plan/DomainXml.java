@@ -1,6 +1,7 @@
 package dev.platter.plan;
 
 import dev.platter.model.Bus;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.PortForward;
 import dev.platter.model.Vm;
 import dev.platter.plan.NodeFacts.Accelerator;
@@ -55,10 +56,10 @@ final class DomainXml {
                       vm.name()));
           xml.text("memory", Long.toString(vm.memory().bytes()), "unit", "bytes");
           xml.text("vcpu", Integer.toString(vm.cpus()));
-          xml.open("os", () -> xml.text("type", "hvm", "arch", "x86_64", "machine", "q35"));
+          xml.open("os", this::boot);
           features();
           xml.text("on_poweroff", "destroy");
-          xml.text("on_reboot", "restart");
+          xml.text("on_reboot", runsImage() ? "destroy" : "restart");
           xml.text("on_crash", "destroy");
           xml.open("devices", this::devices);
           network();
@@ -68,6 +69,23 @@ final class DomainXml {
         "xmlns:qemu",
         QEMU);
     return xml.toString();
+  }
+
+  private boolean runsImage() {
+    return vm.bootDisk().source() instanceof ContainerImageSource;
+  }
+
+  private void boot() {
+    xml.text("type", "hvm", "arch", "x86_64", "machine", "q35");
+    if (runsImage()) {
+      var boot = facts.boot();
+      if (boot == null) {
+        throw new IllegalArgumentException("the facts do not say what boots a container image");
+      }
+      xml.text("kernel", boot.kernel());
+      xml.text("initrd", boot.initrd());
+      xml.text("cmdline", Boot.COMMAND_LINE);
+    }
   }
 
   private void features() {
@@ -105,6 +123,9 @@ final class DomainXml {
     var disk = new DiskXml(xml);
     disks.forEach(disk::write);
     xml.open("serial", this::serial, "type", "unix");
+    if (runsImage()) {
+      xml.open("channel", this::exitPort, "type", "file");
+    }
     xml.open(
         "rng", () -> xml.text("backend", "/dev/urandom", "model", "random"), "model", "virtio");
     xml.open("video", () -> xml.empty("model", "type", "none"));
@@ -122,6 +143,12 @@ final class DomainXml {
         "isa-serial",
         "port",
         "0");
+  }
+
+  private void exitPort() {
+    var directory = facts.layout().vm(new VmKey(vm.namespace(), vm.name()));
+    xml.empty("source", "path", facts.layout().exit(directory).toString());
+    xml.empty("target", "type", "virtio", "name", Boot.EXIT_PORT);
   }
 
   /**

@@ -2,6 +2,7 @@ package dev.platter.plan;
 
 import dev.platter.model.IdentityKey;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the planner has to know of the machine; gathered before planning, so that planning is pure.
@@ -17,6 +18,8 @@ import java.util.Map;
  *     owner's: QEMU's user-mode network would lead them to the machine's own loopback. They have
  *     the network that somebody connects to {@link StateLayout#networkSocket}
  * @param identities where the disks of identities are, or will be
+ * @param containers references to container images that VMs run
+ * @param boot what boots such VMs; null where nothing does
  */
 public record NodeFacts(
     StateLayout layout,
@@ -27,7 +30,34 @@ public record NodeFacts(
     Map<String, String> digests,
     Map<String, String> pools,
     boolean isolated,
-    Map<IdentityKey, IdentityPlace> identities) {
+    Map<IdentityKey, IdentityPlace> identities,
+    Map<String, ContainerImage> containers,
+    @Nullable Boot boot) {
+
+  /** Of a machine that runs no container images. */
+  public NodeFacts(
+      StateLayout layout,
+      Accelerator accelerator,
+      String libvirt,
+      String containerd,
+      String emulator,
+      Map<String, String> digests,
+      Map<String, String> pools,
+      boolean isolated,
+      Map<IdentityKey, IdentityPlace> identities) {
+    this(
+        layout,
+        accelerator,
+        libvirt,
+        containerd,
+        emulator,
+        digests,
+        pools,
+        isolated,
+        identities,
+        Map.of(),
+        null);
+  }
 
   /** Of a machine whose guests are its owner's. */
   public NodeFacts(

@@ -3,6 +3,7 @@ package dev.platter.plan;
 import dev.platter.model.Access;
 import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.CopyMode;
 import dev.platter.model.DeviceSource;
@@ -21,6 +22,7 @@ import dev.platter.model.NbdSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Pool;
 import dev.platter.model.RbdSource;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import dev.platter.model.VolumeSource;
@@ -65,9 +67,8 @@ public final class Planner {
     vm.disks().forEach(this::disk);
     var directory = layout.vm(new VmKey(vm.namespace(), vm.name()));
     var cloudInit = vm.cloudInit();
-    Seed seed = null;
-    if (cloudInit != null) {
-      seed = CloudInitSeed.of(vm, cloudInit);
+    var seed = cloudInit == null ? runSeed() : CloudInitSeed.of(vm, cloudInit);
+    if (seed != null) {
       var path = layout.seed(directory).toString();
       steps.add(new Step.WriteSeed(path, seed.label()));
       disks.add(seedDisk(path));
@@ -97,6 +98,7 @@ public final class Planner {
     var chain =
         switch (disk.source()) {
           case ImageSource image -> image(disk, image);
+          case ContainerImageSource image -> containerImage(disk, image);
           case FileSource file -> file(disk, file);
           case BlankSource _ -> blank(disk);
           case VolumeSource volume -> fresh(disk, volume);
@@ -110,6 +112,12 @@ public final class Planner {
           case ClaimSource claim ->
               throw new IllegalArgumentException("nobody resolved the claim " + claim.claim());
           case ContainerSource container -> volume(disk, container);
+          case ServedSource _ ->
+              throw PlatterException.of(
+                  PlatterException.Code.UNSUPPORTED,
+                  "disk " + disk.name() + ": its image is served beside the VM on a cluster only",
+                  "Remove serve: the image is read as it is needed. Or run 'platter serve', and name"
+                      + " what it serves as source.iscsi.");
           case IdentitySource identity -> identity(identity.identity());
         };
     disks.add(
@@ -141,6 +149,33 @@ public final class Planner {
 
   private List<Link> image(Disk disk, ImageSource image) {
     return local(disk, base(image.reference(), digest(image.reference())), null);
+  }
+
+  /** The chain has one file for each layer of the image. */
+  private List<Link> containerImage(Disk disk, ContainerImageSource source) {
+    var image = container(source);
+    steps.add(new Step.EnsureLayers(source.reference(), image));
+    var layers =
+        image.layers().reversed().stream()
+            .map(layer -> Link.ofFile(facts.layout().layerDisk(layer).toString(), DiskFormat.QCOW2))
+            .toList();
+    var chain = new ArrayList<>(local(disk, layers.getFirst(), null));
+    chain.addAll(layers.subList(1, layers.size()));
+    return chain;
+  }
+
+  private ContainerImage container(ContainerImageSource source) {
+    var image = facts.containers().get(source.reference());
+    if (image == null) {
+      throw new IllegalArgumentException("the facts do not say what " + source.reference() + " is");
+    }
+    return image;
+  }
+
+  private @Nullable Seed runSeed() {
+    return vm.bootDisk().source() instanceof ContainerImageSource source
+        ? RunSeed.of(vm, vm.bootDisk().name(), source, container(source).run())
+        : null;
   }
 
   private String digest(String reference) {

@@ -223,6 +223,7 @@ public final class Relocation {
           Step.CheckDiskImg _,
           Step.FillClaim _,
           Step.ServeWeb _,
+          Step.EnsureLayers _,
           Step.CreateSnapshot _,
           Step.UseIdentity _ ->
           throw new IllegalStateException("a VM with this step was not refused: " + step.summary());

@@ -14,6 +14,7 @@ import java.util.regex.Pattern;
  * state/images/sha256-HEX/base.raw   the base of an image
  * state/images/sha256-HEX/image.json what it was made from, and whether it is sealed
  * state/images/sha256-HEX/*          what is needed until it is sealed
+ * state/images/layers/sha256-HEX/    a layer of container images as a layer of a disk
  * state/images/web/sha256-HEX        a file from the web, until its image is sealed
  * state/images/web/KEY.*             what a URL gave last; what there is of a download
  * state/pools/default/UUID-DISK.*    overlays, clones and blank disks of VMs; other pools are where
@@ -76,6 +77,31 @@ public record StateLayout(Path state, Path run) {
   /** How to read in chunks the layers that were read from end to end once. */
   public Path indexes() {
     return images().resolve("indexes");
+  }
+
+  /** The layers of container images that VMs run, as layers of disks. */
+  public Path layers() {
+    return images().resolve("layers");
+  }
+
+  /**
+   * @param chain of the layer and all below it
+   */
+  public Path layer(String chain) {
+    return layers().resolve(chain.replace(':', '-'));
+  }
+
+  public Path layerDisk(String chain) {
+    return layer(chain).resolve("layer.qcow2");
+  }
+
+  /** Where a layer is made. */
+  public Path unfinishedLayer() {
+    return layers().resolve("unfinished");
+  }
+
+  public Path layersLock() {
+    return lock("layers");
   }
 
   public Path web() {
@@ -255,6 +281,11 @@ public record StateLayout(Path state, Path run) {
 
   public Path volume(Path vm, String disk) {
     return vm.resolve("volumes").resolve(disk);
+  }
+
+  /** What the guest said of how its program ended. */
+  public Path exit(Path vm) {
+    return vm.resolve("exit");
   }
 
   public Path consoleLog(Path vm) {

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(Step.ServeVolume.class),
   @JsonSubTypes.Type(Step.MakeDirectory.class),
   @JsonSubTypes.Type(Step.EnsureImage.class),
+  @JsonSubTypes.Type(Step.EnsureLayers.class),
   @JsonSubTypes.Type(Step.TakeLease.class),
   @JsonSubTypes.Type(Step.CheckFile.class),
   @JsonSubTypes.Type(Step.CheckDevice.class),
@@ -117,6 +118,27 @@ public sealed interface Step {
     @Override
     public String summary() {
       return "ensure image " + reference + " at " + digest;
+    }
+  }
+
+  /**
+   * Makes sure that the layers of a container image are on this machine. They are shared, so there
+   * is nothing to undo.
+   */
+  record EnsureLayers(String reference, ContainerImage image) implements Step {
+    @Override
+    public Life life() {
+      return Life.RUN;
+    }
+
+    @Override
+    public String summary() {
+      return "ensure the "
+          + image.layers().size()
+          + " layers of "
+          + reference
+          + " at "
+          + image.digest();
     }
   }
 
@@ -352,7 +374,8 @@ public sealed interface Step {
   }
 
   /**
-   * Writes the cloud-init seed, whose content is given beside the plan since it may hold secrets.
+   * Writes the cloud-init seed, whose content is given beside the plan since it may hold secrets;
+   * or what the VM of a container image has to run.
    */
   record WriteSeed(String path, String label) implements Step {
     @Override
@@ -362,7 +385,9 @@ public sealed interface Step {
 
     @Override
     public String summary() {
-      return "write cloud-init seed " + path + " labelled " + label;
+      return label.equals(RunSeed.LABEL)
+          ? "write what to run, " + path
+          : "write cloud-init seed " + path + " labelled " + label;
     }
   }
 

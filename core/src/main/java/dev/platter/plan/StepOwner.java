@@ -25,6 +25,7 @@ public final class StepOwner {
       case Step.CreateVolume volume -> Optional.of(volume.path());
       case Step.MakeDirectory _,
           Step.EnsureImage _,
+          Step.EnsureLayers _,
           Step.TakeLease _,
           Step.CheckFile _,
           Step.CheckDevice _,
@@ -56,6 +57,8 @@ public final class StepOwner {
         var base = layout.base(image.digest()).toString();
         yield has(disk, base) || isCloned(disk, all, from -> from.toString().equals(base));
       }
+      case Step.EnsureLayers image ->
+          has(disk, layout.layerDisk(image.image().layers().getLast()).toString());
       case Step.TakeLease lease ->
           lease.source().name().equals("file:" + source.file())
               || lease.source().name().equals("device:" + source.device())

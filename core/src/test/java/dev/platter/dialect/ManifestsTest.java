@@ -13,6 +13,7 @@ import dev.platter.model.FileSource;
 import dev.platter.model.Fill;
 import dev.platter.model.IscsiSource;
 import dev.platter.model.PlatterException;
+import dev.platter.model.ServedSource;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -141,6 +142,23 @@ class ManifestsTest {
     assertThat(disk.access()).isEqualTo(Access.WRITE_EXCLUSIVE);
   }
 
+  @Test
+  void aVmWithAServedDiskKeepsNone() {
+    var kept = "\n- {source: {blank: {}}, size: 1Gi, keep: true}";
+    assertThat(refused(vm("- {source: {image: a}, serve: iscsi}" + kept)).details())
+        .singleElement()
+        .asString()
+        .contains("disks[1].keep", "use a claim");
+  }
+
+  @Test
+  void aServedDiskIsWrittenByItsVmAndByNobodyElse() {
+    var disk = disk("- {type: 'ContainerRegistryDisk:v1alpha', source: {name: a}, serve: iscsi}");
+    assertThat(disk.source()).isEqualTo(new ServedSource("a"));
+    assertThat(disk.writesSource()).isTrue();
+    assertThat(disk.access()).isEqualTo(Access.WRITE_EXCLUSIVE);
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"3260", "'3260'"})
   void portsAreTextOrNumbersAndTheLunMayStandBesideIscsi(String port) {
@@ -187,6 +205,15 @@ class ManifestsTest {
         "{source: {image: a}, persistent: b, copy: {mode: clone}}",
         "{source: {image: a}, persistent: b, size: 1Gi}",
         "{source: {image: a}, persistent: b, keep: true}",
+        "{source: {pvc: a}, serve: iscsi}",
+        "{source: {image: a}, serve: nbd}",
+        "{source: {image: a}, serve: iscsi, persistent: b}",
+        "{source: {image: a}, serve: iscsi, copy: {mode: copy-on-write}}",
+        "{source: {image: a}, serve: iscsi, copy: {usage-type: fast}}",
+        "{source: {image: a}, serve: iscsi, keep: true}",
+        "{source: {image: a}, serve: iscsi, size: 1Gi}",
+        "{source: {image: a}, serve: iscsi, access-mode: write-shared}",
+        "{source: {image: a}, serve: iscsi, driver: {name: qemu}}",
         "{source: {file: /a}, source: {file: /b}}"
       })
   void combinationsThatCannotWorkAreRefusedWithOneProblem(String disk) {

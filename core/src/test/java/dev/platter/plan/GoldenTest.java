@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.dialect.Manifests;
 import dev.platter.dialect.Objects;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.IdentitySource;
 import dev.platter.model.ImageSource;
@@ -13,6 +14,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
@@ -139,9 +141,24 @@ class GoldenTest {
     var digests = new HashMap<String, String>();
     var identities = new HashMap<IdentityKey, NodeFacts.IdentityPlace>();
     var digest = "sha256:" + "0123456789abcdef".repeat(4);
+    var containers = new HashMap<String, ContainerImage>();
     for (var disk : vm.disks()) {
       if (disk.source() instanceof ImageSource image) {
         digests.put(image.reference(), digest);
+      }
+      if (disk.source() instanceof ContainerImageSource image) {
+        containers.put(
+            image.reference(),
+            new ContainerImage(
+                digest,
+                List.of("sha256:" + "1".repeat(64), "sha256:" + "2".repeat(64)),
+                new ContainerImage.Run(
+                    List.of("/bin/hello"),
+                    List.of("--greet", "two\nlines"),
+                    List.of("PATH=/bin", "LANG=C"),
+                    "www-data",
+                    "/srv",
+                    "SIGQUIT")));
       }
       if (disk.fill() != null) {
         digests.put(disk.fill().image(), digest);
@@ -166,6 +183,8 @@ class GoldenTest {
             "slow", "/storage/rust",
             "volumes", "/var/lib/platter/pools/volumes"),
         false,
-        identities);
+        identities,
+        containers,
+        new Boot("/usr/lib/platter/boot/vmlinuz", "/usr/lib/platter/boot/initrd.gz"));
   }
 }

@@ -54,6 +54,19 @@ public final class KubeNode {
     cluster.lab("load", name(), archive);
   }
 
+  /** Lets it pull images from a registry that speaks plain HTTP. */
+  public void allowPlainHttp(String registry) {
+    try {
+      Path hosts = cluster.directory().resolve(name()).resolve("registries").resolve(registry);
+      Files.createDirectories(hosts);
+      Files.writeString(
+          hosts.resolve("hosts.toml"),
+          "[host.\"http://%s\"]\ncapabilities = [\"pull\", \"resolve\"]\n".formatted(registry));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** All its processes die at once, QEMU included; what is on its disk stays. */
   public void powerCut() {
     cluster.lab("cut", name());

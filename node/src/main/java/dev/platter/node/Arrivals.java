@@ -11,7 +11,6 @@ import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
@@ -28,12 +27,14 @@ final class Arrivals {
   private final StateLayout layout;
   private final StepRunner runner;
   private final PlanRunner plans;
+  private final Whereabouts whereabouts;
   private final MigrationRecords records;
 
-  Arrivals(StateLayout layout, StepRunner runner, PlanRunner plans) {
+  Arrivals(StateLayout layout, StepRunner runner, PlanRunner plans, Whereabouts whereabouts) {
     this.layout = layout;
     this.runner = runner;
     this.plans = plans;
+    this.whereabouts = whereabouts;
     this.records = new MigrationRecords(layout);
   }
 
@@ -66,8 +67,7 @@ final class Arrivals {
       case Step.CloneDisk clone -> makeRaw(vm, clone.path(), reservation);
       case Step.WriteSeed seed ->
           StepRunner.create(
-              seed.path(),
-              path -> Durable.write(path, Files.readAllBytes(Objects.requireNonNull(vm.seed()))));
+              seed.path(), path -> Durable.write(path, Objects.requireNonNull(vm.seed())));
       case Step.StartDomain _ -> runner.moving().receive(vm);
       default -> runner.run(record, step, new Given(secrets), reservation);
     }
@@ -84,12 +84,24 @@ final class Arrivals {
 
   /** From here on the VM is this node's. All of it has arrived, and it does not run elsewhere. */
   void decide(VmKey key, Arrival arrival) throws IOException {
+    if (arrival.cluster()) {
+      whereabouts.decide(key, arrival.id());
+    }
     records.publish(key, arrival.decide());
   }
 
   /** Finishes the arrival of a VM that is this node's; nothing happens if there is none. */
   void settle(VmRecord record) throws IOException {
-    var found = records.arrival(record.plan().key());
+    var key = record.plan().key();
+    var found = records.arrival(key);
+    if (found.isPresent()
+        && found.get().cluster()
+        && !found.get().decided()
+        && records.isUnfinished(record, found.get())
+        && whereabouts.hasCome(key, found.get().id())) {
+      records.publish(key, found.get().decide());
+      found = records.arrival(key);
+    }
     if (found.isPresent() && records.isDue(record, found.get())) {
       run(record);
       finish(record);
@@ -104,5 +116,6 @@ final class Arrivals {
   void finish(VmRecord record) throws IOException {
     plans.arrived(record);
     runner.moving().readSealed(record.plan());
+    records.forgetUnasked(record.plan().key());
   }
 }

@@ -1,62 +1,27 @@
 package dev.platter.node;
 
-import dev.platter.node.durable.FileMutex;
 import java.io.IOException;
-import java.nio.file.Path;
 
 /** A VM on its way to a node, of which it holds the lock there until this is closed. */
-final class Arriving implements AutoCloseable {
-  private final Arrivals arrivals;
-  private final Arrival arrival;
-  private final VmRecord record;
-  private final IncomingQemu qemu;
-  private final Sockets sockets;
-  private final FileMutex lock;
+interface Arriving extends AutoCloseable {
+  /** A way to where its QEMU waits for the contents of disks. */
+  Link openDisks() throws IOException;
 
-  /** Where its QEMU waits for it. */
-  record Sockets(Path disks, Path memory) {}
+  /** A way to where its QEMU waits for memory. */
+  Link openMemory() throws IOException;
 
-  Arriving(
-      Arrivals arrivals,
-      Arrival arrival,
-      VmRecord record,
-      IncomingQemu qemu,
-      Sockets sockets,
-      FileMutex lock) {
-    this.arrivals = arrivals;
-    this.arrival = arrival;
-    this.record = record;
-    this.qemu = qemu;
-    this.sockets = sockets;
-    this.lock = lock;
-  }
+  /** Waits until all of it is there. */
+  void complete() throws IOException;
 
-  Sockets sockets() {
-    return sockets;
-  }
-
-  /** Waits until all of it is here. */
-  void complete() {
-    qemu.complete();
-  }
-
-  /** A QEMU that ended meanwhile is found out now: the other still has all of the guest. */
-  void decide() throws IOException {
-    qemu.mustBeThere();
-    arrivals.decide(record.plan().key(), arrival);
-  }
+  /** From here on the VM is that node's. */
+  void decide() throws IOException;
 
   /** Lets the guest run. */
-  void run() {
-    arrivals.run(record);
-  }
+  void run() throws IOException;
 
-  void finish() throws IOException {
-    arrivals.finish(record);
-  }
+  /** Records that the VM is up. */
+  void finish() throws IOException;
 
   @Override
-  public void close() throws IOException {
-    lock.close();
-  }
+  void close() throws IOException;
 }

@@ -7,6 +7,7 @@ import dev.platter.node.OutgoingQemu.Copying;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.plan.Relocation;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Files;
@@ -52,6 +53,7 @@ final class Departures {
   private final PlanRunner plans;
   private final MigrationRecords records;
   private final Peers peers;
+  private final Whereabouts whereabouts;
   private final Progress progress;
 
   /** Opens the node of another state directory, to see what has become of a VM. */
@@ -63,12 +65,18 @@ final class Departures {
   }
 
   Departures(
-      StateLayout layout, StepRunner runner, PlanRunner plans, Peers peers, Progress progress) {
+      StateLayout layout,
+      StepRunner runner,
+      PlanRunner plans,
+      Peers peers,
+      Whereabouts whereabouts,
+      Progress progress) {
     this.layout = layout;
     this.runner = runner;
     this.plans = plans;
     this.records = new MigrationRecords(layout);
     this.peers = peers;
+    this.whereabouts = whereabouts;
     this.progress = progress;
   }
 
@@ -84,14 +92,18 @@ final class Departures {
     long standing;
     try (var arriving = to.receive(vm, departure, layout, secrets)) {
       progress.reached(MigrationStage.PREPARED);
-      try (var disks = Relay.open(layout.disksSocket(plan.uuid()), arriving.sockets().disks());
-          var memory = Relay.open(layout.memorySocket(plan.uuid()), arriving.sockets().memory())) {
+      try (var disks = Relay.open(layout.disksSocket(plan.uuid()), arriving::openDisks);
+          var memory = Relay.open(layout.memorySocket(plan.uuid()), arriving::openMemory)) {
         standing = copy(record, vm, disks, memory);
         runner.moving().outgoing(plan).switchOver();
         arriving.complete();
         passed = new Passed(disks.passed(), memory.passed());
       }
       progress.reached(MigrationStage.SENT);
+      var node = departure.node();
+      if (node != null) {
+        whereabouts.hand(plan.key(), departure.id(), node);
+      }
       records.publish(plan.key(), departure.hand());
       progress.reached(MigrationStage.HANDED);
       arriving.decide();
@@ -107,7 +119,7 @@ final class Departures {
       Cancellation.shield(() -> settleAfter(record, e));
       throw e;
     }
-    leave(record, departure);
+    leave(record, other(departure));
     return new Migrated(
         passed.memory(),
         passed.disks(),
@@ -130,7 +142,7 @@ final class Departures {
         relocation.plan(),
         relocation.domain(stored),
         MovedDomain.of(runner.moving().describe(plan), relocation::path),
-        Files.exists(seed) ? seed : null,
+        Files.exists(seed) ? Files.readAllBytes(seed) : null,
         sizes,
         relocation.copied());
   }
@@ -200,23 +212,15 @@ final class Departures {
     if (found.isEmpty()) {
       return;
     }
-    var departure = found.get();
-    if (!departure.handed()) {
+    var there = other(found.get());
+    if (!found.get().handed()) {
       stay(record);
-      forgetThere(record, departure);
-      return;
-    }
-    var theirs = new MigrationRecords(departure.layout());
-    if (theirs.decided(key, departure)) {
-      goOnThere(record, departure);
-    } else {
-      settleThere(record, departure);
-    }
-    if (theirs.decided(key, departure)) {
-      leave(record, departure);
+      undoThere(key, there);
+    } else if (there.settle(key)) {
+      leave(record, there);
     } else {
       stay(record);
-      theirs.forgetArrival(key, departure);
+      there.forget(key);
     }
   }
 
@@ -241,39 +245,20 @@ final class Departures {
     records.forgetDeparture(plan.key());
   }
 
-  /** Afterwards the VM is the other node's or there is nothing of it there. */
-  private void settleThere(VmRecord record, Departure departure) throws IOException {
-    var there = departure.layout();
-    // All that was handed over has an arrival; a directory without may be one that is not mounted.
-    if (!Files.isDirectory(departure.handed() ? there.arrivals() : there.state())) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "the VM %s was moving to the node in %s, which is not there, and may run there"
-              .formatted(record.plan().key(), departure.state()),
-          "Make it available; or remove the VM here with 'platter rm --force'.");
-    }
-    try (var node = peers.open(there, departure.libvirt())) {
-      node.settle(record.plan().key());
-    }
-  }
-
   /** What is left there is undone by the next command there, if not now. */
-  private void forgetThere(VmRecord record, Departure departure) {
+  private void undoThere(VmKey key, OtherNode there) {
     try {
-      settleThere(record, departure);
-      new MigrationRecords(departure.layout()).forgetArrival(record.plan().key(), departure);
+      there.undo(key);
+      there.forget(key);
     } catch (IOException | PlatterException e) {
       isNotTidy(e);
     }
   }
 
-  /** If the guest cannot go on there now, it does by a later command there. */
-  private void goOnThere(VmRecord record, Departure departure) {
-    try (var node = peers.open(departure.layout(), departure.libvirt())) {
-      node.settleIfIdle(record.plan().key(), this::isNotTidy);
-    } catch (IOException | PlatterException e) {
-      isNotTidy(e);
-    }
+  private OtherNode other(Departure departure) {
+    return departure.node() == null
+        ? new NeighbourNode(departure, peers, this::isNotTidy)
+        : new ClusterNode(departure, whereabouts);
   }
 
   private void isNotTidy(Exception e) {
@@ -281,9 +266,8 @@ final class Departures {
   }
 
   /** The VM is the other node's. */
-  private void leave(VmRecord record, Departure departure) throws IOException {
-    var key = record.plan().key();
+  private void leave(VmRecord record, OtherNode there) throws IOException {
     plans.goTo(record, Journal.Goal.REMOVE);
-    new MigrationRecords(departure.layout()).forgetArrival(key, departure);
+    there.forget(record.plan().key());
   }
 }

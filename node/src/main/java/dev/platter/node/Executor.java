@@ -40,13 +40,18 @@ final class Executor {
   private final Arrivals arrivals;
   private final MigrationRecords migrations;
 
-  Executor(StateLayout layout, StepRunner runner, Departures.Peers peers, Progress progress) {
+  Executor(
+      StateLayout layout,
+      StepRunner runner,
+      Departures.Peers peers,
+      Whereabouts whereabouts,
+      Progress progress) {
     this.layout = layout;
     this.runner = runner;
     this.live = new LiveChanges(layout, runner, progress);
     this.plans = new PlanRunner(layout, runner, progress);
-    this.departures = new Departures(layout, runner, plans, peers, progress);
-    this.arrivals = new Arrivals(layout, runner, plans);
+    this.departures = new Departures(layout, runner, plans, peers, whereabouts, progress);
+    this.arrivals = new Arrivals(layout, runner, plans, whereabouts);
     this.migrations = new MigrationRecords(layout);
   }
 
@@ -190,12 +195,13 @@ final class Executor {
       recover(plan.key());
       refuseExisting(plan.key());
       var record = arrivals.prepare(vm, arrival, secrets);
-      return new Arriving(
+      return new ArrivingHere(
           arrivals,
           arrival,
           record,
           runner.moving().incoming(plan, vm.disks()),
-          new Arriving.Sockets(layout.disksSocket(plan.uuid()), layout.memorySocket(plan.uuid())),
+          new ArrivingHere.Sockets(
+              layout.disksSocket(plan.uuid()), layout.memorySocket(plan.uuid())),
           mutex);
     } catch (IOException | RuntimeException e) {
       mutex.close();
@@ -208,6 +214,11 @@ final class Executor {
     try (var _ = lock(key)) {
       recover(key);
     }
+  }
+
+  /** VMs of which a move has not come to its end. */
+  List<VmKey> unsettled() throws IOException {
+    return migrations.unsettled();
   }
 
   /** The disks of a VM; under its lock, so that each is seen as it is before or after a change. */

@@ -45,6 +45,7 @@ record LocalDestination(StateLayout layout, Machine machine, Pools pools, Execut
   public Departure departure() {
     return new Departure(
         UUID.randomUUID(),
+        null,
         layout.state().toString(),
         layout.run().toString(),
         machine.libvirt(),
@@ -56,7 +57,7 @@ record LocalDestination(StateLayout layout, Machine machine, Pools pools, Execut
       throws IOException {
     Durable.makeDirectories(layout.state());
     RunDirectory.ensure(layout.run());
-    var arrival = new Arrival(departure.id(), from.state().toString(), false);
+    var arrival = new Arrival(departure.id(), from.state().toString(), false, false);
     return executor.receive(vm, arrival, secrets);
   }
 }

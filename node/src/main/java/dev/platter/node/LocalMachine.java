@@ -7,6 +7,7 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.libvirt.KvmProbe;
 import dev.platter.node.libvirt.PrivateLibvirt;
+import dev.platter.plan.Boot;
 import dev.platter.plan.NodeFacts.Accelerator;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
@@ -106,6 +107,11 @@ final class LocalMachine implements Machine {
   @Override
   public boolean isolated() {
     return !placement.equals(Placement.NONE);
+  }
+
+  @Override
+  public Boot boot() {
+    return BootFiles.find();
   }
 
   @Override

@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.image.BootTrace;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.DaemonLauncher;
 import dev.platter.node.image.ImageClient;
 import dev.platter.node.image.ImageRecord;
@@ -26,32 +27,45 @@ public final class LocalNode {
 
   /** With VMs whose processes are put where the caller wants them. */
   public static Node open(NodeConfig config, Placement placement, Progress progress) {
-    return open(config, placement, new LocalDeviceRecords(config.layout()), progress);
+    return open(
+        config, placement, new LocalDeviceRecords(config.layout()), Whereabouts.NONE, progress);
   }
 
-  /** With records of devices that are the caller's. */
+  /** With records of devices, and of where VMs are, that are the caller's. */
   public static Node open(
-      NodeConfig config, Placement placement, DeviceRecords records, Progress progress) {
+      NodeConfig config,
+      Placement placement,
+      DeviceRecords records,
+      Whereabouts whereabouts,
+      Progress progress) {
     return open(
         config,
         new LocalMachine(config.layout(), config.connect(), config.containerd(), placement),
         records,
+        whereabouts,
         progress);
   }
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {
-    return open(config, machine, new LocalDeviceRecords(config.layout()), progress);
+    return open(
+        config, machine, new LocalDeviceRecords(config.layout()), Whereabouts.NONE, progress);
   }
 
   private static Node open(
-      NodeConfig config, Machine machine, DeviceRecords records, Progress progress) {
+      NodeConfig config,
+      Machine machine,
+      DeviceRecords records,
+      Whereabouts whereabouts,
+      Progress progress) {
     return new Node(
         config.layout(),
         machine,
         images(config),
+        new ContainerImages(config.layout(), sources(config)),
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
         records,
+        whereabouts,
         progress);
   }
 

@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.node.container.ContainerRuntime;
+import dev.platter.plan.Boot;
 import dev.platter.plan.NodeFacts;
 
 /**
@@ -30,6 +31,11 @@ public interface Machine extends AutoCloseable {
   /** Whether guests are kept from the machine's network. */
   default boolean isolated() {
     return false;
+  }
+
+  /** What boots VMs that run container images. */
+  default Boot boot() {
+    throw BootFiles.missing();
   }
 
   /** Path of the QEMU program. */

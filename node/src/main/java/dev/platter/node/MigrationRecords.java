@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 
@@ -55,8 +56,12 @@ final class MigrationRecords {
 
   /** Whether the VM is this node's by this move and has not come up here yet. */
   boolean isDue(VmRecord record, Arrival arrival) throws IOException {
-    return arrival.decided()
-        && cameBy(record, arrival)
+    return arrival.decided() && isUnfinished(record, arrival);
+  }
+
+  /** Whether the VM is here by this move and has not come up. */
+  boolean isUnfinished(VmRecord record, Arrival arrival) throws IOException {
+    return cameBy(record, arrival)
         && record
             .state(layout)
             .filter(state -> state.open() == Journal.Goal.UP && !state.everUp())
@@ -89,6 +94,28 @@ final class MigrationRecords {
     }
   }
 
+  /** Of a cluster: other nodes do not ask for what is written here. */
+  void forgetUnasked(VmKey key) throws IOException {
+    var found = arrival(key);
+    var record = VmRecord.find(layout, key);
+    if (found.isPresent()
+        && found.get().cluster()
+        && (record.isEmpty() || !isUnfinished(record.get(), found.get()))) {
+      Durable.delete(layout.arrival(key));
+    }
+  }
+
+  /** VMs of which a move has not come to its end, as far as can be seen here. */
+  List<VmKey> unsettled() throws IOException {
+    var out = new LinkedHashSet<VmKey>(arrivals());
+    for (var key : VmRecord.keys(layout)) {
+      if (Files.exists(layout.departure(layout.vm(key)))) {
+        out.add(key);
+      }
+    }
+    return List.copyOf(out);
+  }
+
   /** Those of VMs that may not be here any more. */
   List<VmKey> arrivals() throws IOException {
     if (!Files.isDirectory(layout.arrivals())) {
@@ -111,6 +138,10 @@ final class MigrationRecords {
   void forgetIfSettled(VmKey key) throws IOException {
     var found = arrival(key);
     if (found.isEmpty()) {
+      return;
+    }
+    if (found.get().cluster()) {
+      forgetUnasked(key);
       return;
     }
     var from = Path.of(found.get().from());

@@ -2,7 +2,6 @@ package dev.platter.node;
 
 import dev.platter.plan.Plan;
 import dev.platter.plan.Relocation;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -15,10 +14,11 @@ import org.jspecify.annotations.Nullable;
  * @param seed its cloud-init disk; null if it has none
  * @param sizes of the disks that are copied, by their paths there
  */
+@SuppressWarnings("ArrayRecordComponent") // never compared
 record MovingVm(
     Plan plan,
     String domainXml,
     String running,
-    @Nullable Path seed,
+    byte @Nullable [] seed,
     Map<String, Long> sizes,
     List<Relocation.Copied> disks) {}

@@ -7,20 +7,26 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
 import dev.platter.model.Vm;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /** One machine that runs VMs: the way in for the command line and, later, for the daemon. */
@@ -29,6 +35,7 @@ public final class Node implements AutoCloseable {
   private final Machine machine;
   private final Progress progress;
   private final Images images;
+  private final ContainerImages containers;
   private final Pools pools;
   private final Executor executor;
   private final IdentityDisks identities;
@@ -42,9 +49,12 @@ public final class Node implements AutoCloseable {
         layout,
         machine,
         images,
+        new ContainerImages(
+            layout, LocalNode.sources(new NodeConfig(layout, Optional.empty(), Optional.empty()))),
         new Pools(layout, Optional.empty()),
         RawDevices.DEFAULT,
         new LocalDeviceRecords(layout),
+        Whereabouts.NONE,
         progress);
   }
 
@@ -52,15 +62,18 @@ public final class Node implements AutoCloseable {
       StateLayout layout,
       Machine machine,
       Images images,
+      ContainerImages containers,
       Pools pools,
       RawDevices rawDevices,
       DeviceRecords records,
+      Whereabouts whereabouts,
       Progress progress) {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
     this.disks = new LocalDisks(rawDevices, progress);
     this.images = images;
+    this.containers = containers;
     this.pools = pools;
     var fill = new ClaimFill(layout, images, disks, records, progress);
     var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
@@ -68,6 +81,7 @@ public final class Node implements AutoCloseable {
         new StepRunner(
             layout,
             images,
+            containers,
             new Leases(layout, this::exists),
             disks,
             new Masters(disks, new NetworkReader(layout, names, progress)),
@@ -77,11 +91,11 @@ public final class Node implements AutoCloseable {
             machine,
             names,
             progress);
-    this.executor = new Executor(layout, runner, LocalNode::peer, progress);
+    this.executor = new Executor(layout, runner, LocalNode::peer, whereabouts, progress);
     this.identities = new IdentityDisks(layout, runner, images, pools, machine, progress);
     this.moves = new IdentityMoves(layout, identities, runner, images, pools, machine, progress);
     var digests = new ImageDigests(images, fill, progress);
-    this.planning = new Planning(layout, machine, digests, pools, identities);
+    this.planning = new Planning(layout, machine, digests, containers, pools, identities);
   }
 
   private boolean exists(VmKey key) {
@@ -228,6 +242,26 @@ public final class Node implements AutoCloseable {
     return migrated;
   }
 
+  /**
+   * Moves a running VM to another node of a cluster. If it fails, or is cancelled, the VM runs on
+   * here.
+   */
+  public Migrated migrate(VmKey key, Journey to) throws IOException {
+    try (var destination = RemoteDestination.open(to, key)) {
+      return executor.migrate(key, destination, SecretData.NONE);
+    }
+  }
+
+  /** Takes in VMs that come from other nodes of a cluster. */
+  public GuestArrivals arrivals(GuestArrivals.Host host, Consumer<String> log) {
+    return new GuestArrivals(layout, machine, pools, executor, host, log);
+  }
+
+  /** VMs of which a move to or from another node has not come to its end. */
+  public List<VmKey> unsettled() throws IOException {
+    return executor.unsettled();
+  }
+
   private Destination destination() {
     return new LocalDestination(layout, machine, pools, executor);
   }
@@ -238,7 +272,7 @@ public final class Node implements AutoCloseable {
   }
 
   /** The same, unless somebody works on the VM; what cannot be finished is told. */
-  void settleIfIdle(VmKey key, Consumer<PlatterException> broken) throws IOException {
+  public void settleIfIdle(VmKey key, Consumer<PlatterException> broken) throws IOException {
     executor.tidy(key, broken);
   }
 
@@ -306,6 +340,11 @@ public final class Node implements AutoCloseable {
                 layout.consoleSocket(record.plan().uuid())));
   }
 
+  /** How the program of a container image ended, if the guest said so. */
+  public OptionalInt exit(VmKey key) throws IOException {
+    return ExitFile.read(layout.exit(layout.vm(key)));
+  }
+
   private VmStatus.Phase phase(VmRecord record, Journal.State state) {
     if (state.open() != null) {
       return VmStatus.Phase.CHANGING;
@@ -345,9 +384,23 @@ public final class Node implements AutoCloseable {
     return digest;
   }
 
-  /** Removes images that no VM uses. */
+  /** Removes images that no VM uses, and layers of those that VMs ran. */
   public List<ImageRecord> collect() throws IOException {
+    containers.collect(this::layers);
     return images.collect();
+  }
+
+  private Set<Path> layers() throws IOException {
+    var used = new HashSet<Path>();
+    for (var key : VmRecord.keys(layout)) {
+      for (var step :
+          VmRecord.find(layout, key).map(VmRecord::plan).map(Plan::steps).orElse(List.of())) {
+        if (step instanceof Step.EnsureLayers layers) {
+          layers.image().layers().forEach(layer -> used.add(layout.layer(layer)));
+        }
+      }
+    }
+    return used;
   }
 
   public StateLayout layout() {

@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.image.ext4.FormattedDisk;
 import dev.platter.image.qcow2.Qcow2Overlay;
+import dev.platter.image.rootfs.RootLayer;
 import dev.platter.model.Uuids;
 import dev.platter.node.image.Images;
 import dev.platter.plan.Plan;
@@ -33,12 +34,27 @@ final class Overlays {
   /** Asks all that has to be known of what lies below before anything is written. */
   Writer overlay(Plan plan, Step.CreateOverlay step, Given given) throws IOException {
     var below = backing(step.backing());
+    if (isLayer(plan, step.backing())) {
+      return path -> Qcow2Overlay.create(path, below, RootLayer.DISK_SIZE);
+    }
     var size =
         masters.sizeOf(
             step.backing(), step.size(), Boolean.TRUE.equals(step.orLarger()), given.secrets());
     return step.files() == null
         ? path -> Qcow2Overlay.create(path, below, size)
         : roots.writer(plan, step.backing(), given.rootFiles(), below, size);
+  }
+
+  /** All layers of container images make disks of one size. */
+  private boolean isLayer(Plan plan, Link below) {
+    return plan.steps().stream()
+        .anyMatch(
+            step ->
+                step instanceof Step.EnsureLayers layers
+                    && layout
+                        .layerDisk(layers.image().layers().getLast())
+                        .toString()
+                        .equals(below.file()));
   }
 
   static void snapshot(Step.CreateSnapshot step, Path path) throws IOException {

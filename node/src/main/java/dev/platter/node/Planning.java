@@ -1,18 +1,24 @@
 package dev.platter.node;
 
 import dev.platter.dialect.Objects;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.Vm;
+import dev.platter.node.image.ContainerImages;
 import dev.platter.plan.Answers;
 import dev.platter.plan.Claims;
+import dev.platter.plan.ContainerImage;
 import dev.platter.plan.NodeFacts;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.Planner;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** Finds out what the planner has to know of this machine, and has it plan. Nothing is changed. */
@@ -20,6 +26,7 @@ record Planning(
     StateLayout layout,
     Machine machine,
     ImageDigests digests,
+    ContainerImages containers,
     Pools pools,
     IdentityDisks identities) {
   /** A VM that exists keeps what it was made with. */
@@ -62,6 +69,26 @@ record Planning(
         digests.of(vm, known, logins),
         directories,
         machine.isolated(),
-        identities.places(vm));
+        identities.places(vm),
+        runsImage(vm) ? containers(vm, known, logins) : Map.of(),
+        runsImage(vm) ? machine.boot() : null);
+  }
+
+  private static boolean runsImage(Vm vm) {
+    return vm.bootDisk().source() instanceof ContainerImageSource;
+  }
+
+  /** As for other images: what the plan of the VM says, or what is now. */
+  private Map<String, ContainerImage> containers(Vm vm, Optional<Plan> known, ImageLogins logins) {
+    var out = new HashMap<String, ContainerImage>();
+    for (var step : known.map(Plan::steps).orElse(List.of())) {
+      if (step instanceof Step.EnsureLayers layers) {
+        out.put(layers.reference(), layers.image());
+      }
+    }
+    if (vm.bootDisk().source() instanceof ContainerImageSource source) {
+      out.computeIfAbsent(source.reference(), reference -> containers.resolve(reference, logins));
+    }
+    return out;
   }
 }

@@ -8,6 +8,7 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.Images;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
@@ -34,6 +35,7 @@ import org.jspecify.annotations.Nullable;
 final class StepRunner {
   private final StateLayout layout;
   private final Images images;
+  private final ContainerImages containers;
   private final Leases leases;
   private final LocalDisks disks;
   private final Masters masters;
@@ -50,6 +52,7 @@ final class StepRunner {
   StepRunner(
       StateLayout layout,
       Images images,
+      ContainerImages containers,
       Leases leases,
       LocalDisks disks,
       Masters masters,
@@ -61,6 +64,7 @@ final class StepRunner {
       Progress progress) {
     this.layout = layout;
     this.images = images;
+    this.containers = containers;
     this.leases = leases;
     this.disks = disks;
     this.masters = masters;
@@ -87,6 +91,8 @@ final class StepRunner {
       case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
       case Step.EnsureImage image ->
           images.ensure(image.reference(), image.digest(), given.secrets().logins(), progress);
+      case Step.EnsureLayers layers ->
+          containers.ensure(layers, given.secrets().logins(), progress);
       case Step.TakeLease lease -> leases.take(vm.plan().key(), lease.source(), lease.access());
       case Step.CheckFile file -> disks.check(Path.of(file.path()), file.format());
       case Step.CheckDevice device -> {
@@ -125,6 +131,7 @@ final class StepRunner {
       case Step.MakeDirectory directory -> Durable.deleteTree(Path.of(directory.path()));
       case Step.ServeVolume _,
           Step.EnsureImage _,
+          Step.EnsureLayers _,
           Step.UseIdentity _,
           Step.CheckFile _,
           Step.CheckDevice _,
@@ -179,6 +186,7 @@ final class StepRunner {
               domainExists(plan) ? "libvirt domain " + domain.uuid() : null;
           case Step.MakeDiskImg img -> exists(img.unfinished());
           case Step.EnsureImage _,
+              Step.EnsureLayers _,
               Step.UseIdentity _,
               Step.TakeLease _,
               Step.CheckFile _,

@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.dialect.Objects;
 import dev.platter.model.ByteSize;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Disk;
 import dev.platter.model.Inside;
@@ -100,6 +101,12 @@ public final class VmDisks {
    * @param disk as the dialect reads it for this VM
    */
   public void attach(Disk disk, Objects given) throws IOException {
+    if (disk.source() instanceof ContainerImageSource) {
+      throw PlatterException.of(
+          Code.UNSUPPORTED,
+          "a running VM has its container image already",
+          "Make another VM with it.");
+    }
     if (disk.source() instanceof ContainerSource container) {
       throw PlatterException.of(
           Code.UNSUPPORTED,

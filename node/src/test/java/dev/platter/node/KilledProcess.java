@@ -5,9 +5,9 @@ import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** A process of its own that does one command and is killed by SIGKILL at a given moment of it. */
 final class KilledProcess {
@@ -25,21 +25,8 @@ final class KilledProcess {
    */
   static boolean run(Class<?> main, String command, String moment, String... others)
       throws Exception {
-    var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    var words =
-        new ArrayList<>(
-            List.of(
-                java,
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                System.getProperty("java.class.path"),
-                main.getName(),
-                command,
-                moment));
-    words.addAll(List.of(others));
-    var process = new ProcessBuilder(words).inheritIO().start();
+    var arguments = Stream.concat(Stream.of(command, moment), Stream.of(others)).toList();
+    var process = SpareProcess.start(main, arguments);
     if (!process.waitFor(60, TimeUnit.SECONDS)) {
       process.destroyForcibly();
       throw new AssertionError(command + " killed at " + moment + " did not end");

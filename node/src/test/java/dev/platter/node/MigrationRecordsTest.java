@@ -44,10 +44,11 @@ class MigrationRecordsTest {
     from = GuestNode.layout(work.resolve("a"));
     to = GuestNode.layout(work.resolve("b"));
     departure =
-        new Departure(UUID.randomUUID(), to.state().toString(), to.run().toString(), "", true);
+        new Departure(
+            UUID.randomUUID(), null, to.state().toString(), to.run().toString(), "", true);
     Durable.makeDirectories(from.vm(KEY));
     new MigrationRecords(from).publish(KEY, departure);
-    there().publish(KEY, new Arrival(departure.id(), from.state().toString(), true));
+    there().publish(KEY, new Arrival(departure.id(), from.state().toString(), true, false));
   }
 
   private MigrationRecords there() {
@@ -88,7 +89,7 @@ class MigrationRecordsTest {
 
   @Test
   void aLaterMoveOfTheOtherNodeIsNotThisOne() throws IOException {
-    var later = new Departure(UUID.randomUUID(), "/elsewhere", "/elsewhere/run", "", false);
+    var later = new Departure(UUID.randomUUID(), null, "/elsewhere", "/elsewhere/run", "", false);
     new MigrationRecords(from).publish(KEY, later);
     assertThat(there().decided(KEY, later)).isFalse();
     there().forgetArrival(KEY, later);

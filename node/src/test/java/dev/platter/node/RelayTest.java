@@ -31,7 +31,7 @@ class RelayTest {
   void passesBothWaysCountsOneAndEndsBothWhenItEnds() throws IOException {
     var there = UnixDomainSocketAddress.of(work.resolve("there"));
     try (var server = ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(there);
-        var relay = Relay.open(work.resolve("here"), there.getPath());
+        var relay = Relay.open(work.resolve("here"), () -> Link.to(there.getPath()));
         var near = SocketChannel.open(UnixDomainSocketAddress.of(work.resolve("here")));
         var far = server.accept()) {
       near.write(bytes("memory"));

@@ -4,21 +4,19 @@ import static dev.platter.block.iscsi.Protocol.*;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.scsi.ScsiException;
+import dev.platter.block.wire.Batch;
 import dev.platter.block.wire.BufferPool;
 import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.SocketChannel;
 import java.nio.channels.WritableByteChannel;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.zip.CRC32C;
-import org.jspecify.annotations.Nullable;
 
 /**
- * What an initiator is sent. PDUs are gathered in one buffer and leave in one write when it is full
- * or {@link #flush} is called. Small reads go from the device straight into that buffer; large ones
- * go past it, from the file to the socket, unless data have digests.
+ * What an initiator is sent. PDUs are gathered in a {@link Batch}. Small reads go from the device
+ * straight into it; large ones go past it, unless data have digests.
  *
  * <p>PDUs come from several threads; each is made under the lock, which also orders their numbers.
  *
@@ -26,19 +24,13 @@ import org.jspecify.annotations.Nullable;
  * up, and the status, which comes in a PDU of its own, says that the read has failed.
  */
 final class Outbox {
-  /** From here on, not copying is worth a system call more. */
-  private static final int LARGE = 1 << 16;
-
   private static final int GOOD = 0;
 
-  private final WritableByteChannel channel;
-  private final @Nullable SocketChannel socket;
-  private final BufferPool pool;
+  private final Batch batch;
   private final CommandWindow window;
   private final ReentrantLock lock = new ReentrantLock();
   private final ByteBuffer head = ByteBuffer.allocate(HEADER);
   private final CRC32C crc = new CRC32C();
-  private @Nullable ByteBuffer batch;
   private int statusNumber;
   private boolean headerDigest;
   private boolean dataDigest;
@@ -46,9 +38,7 @@ final class Outbox {
   private int burst = 1 << 18;
 
   Outbox(WritableByteChannel channel, BufferPool pool, CommandWindow window, int statusNumber) {
-    this.channel = channel;
-    this.socket = channel instanceof SocketChannel s ? s : null;
-    this.pool = pool;
+    this.batch = new Batch(channel, pool, "the initiator");
     this.window = window;
     this.statusNumber = statusNumber;
   }
@@ -161,7 +151,7 @@ final class Outbox {
     try {
       if (wanted == 0) {
         good(command, length);
-      } else if (wanted <= LARGE) {
+      } else if (wanted <= Batch.LARGE) {
         readWhole(command, device, offset, (int) wanted, length);
       } else {
         readInParts(command, device, offset, wanted, length);
@@ -190,7 +180,7 @@ final class Outbox {
   private void readWhole(Command command, BlockDevice device, long offset, int wanted, long length)
       throws IOException {
     int pieces = wanted / Math.min(segment, burst) + 2;
-    ByteBuffer out = room(pieces * (HEADER + 2 * DIGEST + 4) + wanted);
+    ByteBuffer out = batch.room(pieces * (HEADER + 2 * DIGEST + 4) + wanted);
     int start = out.position();
     int firstStatus = statusNumber;
     try {
@@ -217,7 +207,7 @@ final class Outbox {
       for (long at = 0; at < wanted; ) {
         int n = pieceAt(at, wanted);
         dataIn(command, number++, at, n, at + n == wanted, false, length);
-        putHead(room(HEADER + DIGEST), head, n);
+        putHead(batch.room(HEADER + DIGEST), head, n);
         body(device, offset + at, n);
         at += n;
       }
@@ -241,14 +231,13 @@ final class Outbox {
   private void body(BlockDevice device, long offset, int length) throws IOException, TornBody {
     int done = 0;
     try {
-      if (socket != null && !dataDigest && length >= LARGE) {
-        flushBatch();
+      if (!dataDigest && length >= Batch.LARGE) {
         for (long n = 1; done < length && n > 0; done += (int) n) {
-          n = device.transferTo(offset + done, length - done, socket);
+          n = batch.pass(device, offset + done, length - done);
         }
       }
       if (done < length) {
-        ByteBuffer out = room(padded(length - done) + DIGEST);
+        ByteBuffer out = batch.room(padded(length - done) + DIGEST);
         int start = out.position();
         try {
           readInto(out, device, offset + done, length - done);
@@ -260,7 +249,7 @@ final class Outbox {
     } catch (PeerException e) {
       throw e;
     } catch (IOException e) {
-      ByteBuffer out = room(padded(length - done) + DIGEST);
+      ByteBuffer out = batch.room(padded(length - done) + DIGEST);
       int start = out.position();
       out.put(new byte[length - done]);
       endData(out, start, length - done);
@@ -286,7 +275,7 @@ final class Outbox {
 
   private void put(ByteBuffer header, ByteBuffer data) throws IOException {
     int length = data.remaining();
-    ByteBuffer out = room(HEADER + 2 * DIGEST + padded(length));
+    ByteBuffer out = batch.room(HEADER + 2 * DIGEST + padded(length));
     putHead(out, header, length);
     if (length > 0) {
       int start = out.position();
@@ -321,41 +310,12 @@ final class Outbox {
     out.order(ByteOrder.LITTLE_ENDIAN).putInt((int) crc.getValue()).order(ByteOrder.BIG_ENDIAN);
   }
 
-  /** The batch with room for so many bytes, which are at most a buffer. */
-  private ByteBuffer room(int bytes) throws IOException {
-    if (batch == null) {
-      batch = pool.borrow();
-    } else if (batch.remaining() < bytes) {
-      flushBatch();
-    }
-    return batch;
-  }
-
   void flush() throws IOException {
     lock.lock();
     try {
-      flushBatch();
-      if (batch != null) {
-        pool.giveBack(batch);
-        batch = null;
-      }
+      batch.flush();
     } finally {
       lock.unlock();
     }
-  }
-
-  private void flushBatch() throws IOException {
-    if (batch == null) {
-      return;
-    }
-    batch.flip();
-    try {
-      while (batch.hasRemaining()) {
-        channel.write(batch);
-      }
-    } catch (IOException e) {
-      throw new PeerException("the initiator is gone", e);
-    }
-    batch.clear();
   }
 }

@@ -5,20 +5,18 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.wire.Batch;
 import dev.platter.block.wire.BufferPool;
 import dev.platter.block.wire.PeerException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.nio.channels.WritableByteChannel;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
 
 /**
- * What a client is sent. Replies are gathered in one buffer and leave in one write when it is full
- * or {@link #flush} is called. Small reads go from the device straight into that buffer; large ones
- * go past it, from the file to the socket.
+ * What a client is sent. Replies are gathered in a {@link Batch}. Small reads go from the device
+ * straight into it; large ones go past it.
  *
  * <p>Replies come from several threads; each is made under the lock, so a reply is never within
  * another.
@@ -29,21 +27,13 @@ import org.jspecify.annotations.Nullable;
  * they fit into the buffer.
  */
 final class Replies {
-  /** From here on, not copying is worth a system call more. */
-  private static final int LARGE = 1 << 16;
-
-  private final WritableByteChannel channel;
-  private final @Nullable SocketChannel socket;
-  private final BufferPool pool;
+  private final Batch batch;
   private final BlockDevice device;
   private final boolean structured;
   private final ReentrantLock lock = new ReentrantLock();
-  private @Nullable ByteBuffer batch;
 
   Replies(WritableByteChannel channel, BufferPool pool, BlockDevice device, boolean structured) {
-    this.channel = channel;
-    this.socket = channel instanceof SocketChannel s ? s : null;
-    this.pool = pool;
+    this.batch = new Batch(channel, pool, "the client");
     this.device = device;
     this.structured = structured;
   }
@@ -51,7 +41,7 @@ final class Replies {
   void done(long cookie) throws IOException {
     lock.lock();
     try {
-      simple(room(SIMPLE_BYTES), cookie, 0);
+      simple(batch.room(SIMPLE_BYTES), cookie, 0);
     } finally {
       lock.unlock();
     }
@@ -64,7 +54,7 @@ final class Replies {
       if (structured && (command == CMD_READ || command == CMD_BLOCK_STATUS)) {
         errorChunk(cookie, error);
       } else {
-        simple(room(SIMPLE_BYTES), cookie, error.number);
+        simple(batch.room(SIMPLE_BYTES), cookie, error.number);
       }
     } finally {
       lock.unlock();
@@ -75,13 +65,13 @@ final class Replies {
   void read(long cookie, long offset, int length, boolean unfragmented) throws IOException {
     lock.lock();
     try {
-      int whole = structured ? LARGE : BufferPool.BUFFER - SIMPLE_BYTES;
+      int whole = structured ? Batch.LARGE : BufferPool.BUFFER - SIMPLE_BYTES;
       if (length <= whole) {
         readWhole(cookie, offset, length);
       } else if (structured) {
         readInChunks(cookie, offset, length, unfragmented);
       } else {
-        simple(room(SIMPLE_BYTES), cookie, 0);
+        simple(batch.room(SIMPLE_BYTES), cookie, 0);
         body(offset, length);
       }
     } finally {
@@ -92,7 +82,7 @@ final class Replies {
   void status(long cookie, List<Extent> extents) throws IOException {
     lock.lock();
     try {
-      ByteBuffer out = room(CHUNK_BYTES + 4 + 8 * extents.size());
+      ByteBuffer out = batch.room(CHUNK_BYTES + 4 + 8 * extents.size());
       chunk(out, CHUNK_DONE, CHUNK_BLOCK_STATUS, cookie, 4 + 8 * extents.size());
       out.putInt(ALLOCATION_ID);
       for (Extent extent : extents) {
@@ -107,18 +97,14 @@ final class Replies {
   void flush() throws IOException {
     lock.lock();
     try {
-      send();
-      if (batch != null) {
-        pool.giveBack(batch);
-        batch = null;
-      }
+      batch.flush();
     } finally {
       lock.unlock();
     }
   }
 
   private void readWhole(long cookie, long offset, int length) throws IOException {
-    ByteBuffer out = room(CHUNK_BYTES + 8 + length);
+    ByteBuffer out = batch.room(CHUNK_BYTES + 8 + length);
     int start = out.position();
     if (structured) {
       chunk(out, CHUNK_DONE, CHUNK_OFFSET_DATA, cookie, 8 + length);
@@ -149,11 +135,11 @@ final class Replies {
         for (Extent extent : extents) {
           int run = (int) extent.length();
           if (extent.isHole()) {
-            ByteBuffer out = room(CHUNK_BYTES + 12);
+            ByteBuffer out = batch.room(CHUNK_BYTES + 12);
             chunk(out, 0, CHUNK_OFFSET_HOLE, cookie, 12);
             out.putLong(at).putInt(run);
           } else {
-            ByteBuffer out = room(CHUNK_BYTES + 8);
+            ByteBuffer out = batch.room(CHUNK_BYTES + 8);
             chunk(out, 0, CHUNK_OFFSET_DATA, cookie, 8 + run);
             out.putLong(at);
             body(at, run);
@@ -161,7 +147,7 @@ final class Replies {
           at += run;
         }
       }
-      chunk(room(CHUNK_BYTES), CHUNK_DONE, CHUNK_NONE, cookie, 0);
+      chunk(batch.room(CHUNK_BYTES), CHUNK_DONE, CHUNK_NONE, cookie, 0);
     } catch (TornBody torn) {
       zeros(torn.missing);
       errorOffsetChunk(cookie, torn.error, torn.offset);
@@ -191,14 +177,11 @@ final class Replies {
     long at = offset;
     long end = offset + length;
     try {
-      if (socket != null) {
-        send();
-        for (long n = 1; at < end && n > 0; at += n) {
-          n = device.transferTo(at, end - at, socket);
-        }
+      for (long n = 1; at < end && n > 0; at += n) {
+        n = batch.pass(device, at, end - at);
       }
       while (at < end) {
-        ByteBuffer out = room(1);
+        ByteBuffer out = batch.room(1);
         int n = (int) Math.min(end - at, out.remaining());
         int start = out.position();
         out.limit(start + n);
@@ -221,7 +204,7 @@ final class Replies {
 
   private void zeros(long count) throws IOException {
     for (long left = count; left > 0; ) {
-      ByteBuffer out = room(1);
+      ByteBuffer out = batch.room(1);
       int n = (int) Math.min(left, out.remaining());
       for (int i = 0; i < n; i++) {
         out.put((byte) 0);
@@ -241,39 +224,14 @@ final class Replies {
 
   private void errorChunk(long cookie, NbdError error) throws IOException {
     byte[] text = error.text.getBytes(UTF_8);
-    ByteBuffer out = room(CHUNK_BYTES + 6 + text.length);
+    ByteBuffer out = batch.room(CHUNK_BYTES + 6 + text.length);
     chunk(out, CHUNK_DONE, CHUNK_ERROR, cookie, 6 + text.length);
     out.putInt(error.number).putShort((short) text.length).put(text);
   }
 
   private void errorOffsetChunk(long cookie, NbdError error, long offset) throws IOException {
-    ByteBuffer out = room(CHUNK_BYTES + 14);
+    ByteBuffer out = batch.room(CHUNK_BYTES + 14);
     chunk(out, CHUNK_DONE, CHUNK_ERROR_OFFSET, cookie, 14);
     out.putInt(error.number).putShort((short) 0).putLong(offset);
-  }
-
-  /** The batch with room for so many bytes, which are at most a buffer. */
-  private ByteBuffer room(int bytes) throws IOException {
-    if (batch == null) {
-      batch = pool.borrow();
-    } else if (batch.remaining() < bytes) {
-      send();
-    }
-    return batch;
-  }
-
-  private void send() throws IOException {
-    if (batch == null) {
-      return;
-    }
-    batch.flip();
-    try {
-      while (batch.hasRemaining()) {
-        channel.write(batch);
-      }
-    } catch (IOException e) {
-      throw new PeerException("the client is gone", e);
-    }
-    batch.clear();
   }
 }

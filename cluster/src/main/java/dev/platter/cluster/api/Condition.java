@@ -29,6 +29,9 @@ public record Condition(
   /** Nobody knows whether the VM still runs; it is started nowhere else. */
   public static final String NODE_LOST = "NodeLost";
 
+  /** Of a migration: the VM runs on the other node. */
+  public static final String COMPLETE = "Complete";
+
   /** Of an identity whose disk is not where it should be: how far that is. */
   public static final String PLACED = "Placed";
 

@@ -29,6 +29,15 @@ public final class Names {
   /** Label of a VM object's pod: the object's name. */
   public static final String VM_NAME = "platter.dev/vm-name";
 
+  /**
+   * Annotation of a pod that a VM object's VM moves to while it runs: the VM's name, which is not
+   * the pod's.
+   */
+  public static final String MOVED_VM = "platter.dev/moved-vm";
+
+  /** Finalizer of a migration: it is over, and nothing is left of it, before it goes. */
+  public static final String MIGRATION_FINALIZER = "platter.dev/migration";
+
   /** Label of a pod that makes a volume for a VM: the VM's name. */
   public static final String SOURCE_OF = "platter.dev/source-of";
 
@@ -103,6 +112,11 @@ public final class Names {
 
   /** Our CSI driver. As an inline volume it gives a pod the socket to its own VM. */
   public static final String CSI_DRIVER = "csi.platter.dev";
+
+  /** Our CSI driver of volumes that are kept on nodes, and its storage class. */
+  public static final String VOLUME_DRIVER = "local.csi.platter.dev";
+
+  public static final String VOLUME_CLASS = "platter-local";
 
   /** The inline volume of a launcher pod, where it is mounted, and the socket in it. */
   public static final String SOCKET_VOLUME = "platter-socket";

@@ -19,12 +19,17 @@ public enum Reason {
   NOT_FOUND("Something that the VM names does not exist."),
   UNSUPPORTED("Valid, but this version does not do it."),
   WAITING_FOR_NODE("No node runs the VM's pod yet."),
-  WAITING_FOR_SOURCE("A container makes or deletes a volume of the VM."),
+  WAITING_FOR_SOURCE("A container makes, serves or deletes a disk of the VM."),
+  DISK_LOST("What served a disk of the VM is gone, and what was written to it."),
   VOLUME_ABANDONED("Nobody can delete a volume that a container may have made."),
   POD_EXISTS("A pod that is not the VM's has its name."),
   WAITING_FOR_IDENTITY("The disk of the VM's identity is not here yet."),
   READY("The disk is there."),
-  MOVING("The disk moves to another node."),
+  MOVING("It moves to another node."),
+  MOVED("The VM runs on another node."),
+  WAITING_FOR_VM("The VM does not run."),
+  WAITING_FOR_MIGRATION("Another migration of the VM is not over."),
+  CANCELLED("Somebody gave it up."),
   SET_GONE("The set of the identity does not exist; the identity stays what it is."),
   KEPT_RUNNING("A StatefulSet keeps the pod of the identity."),
   IMPORTING("The image is being written to a volume."),
@@ -70,7 +75,11 @@ public enum Reason {
           UNUSED,
           READY,
           KEPT_RUNNING,
-          MOVING ->
+          MOVING,
+          MOVED,
+          WAITING_FOR_VM,
+          WAITING_FOR_MIGRATION,
+          CANCELLED ->
           true;
       default -> false;
     };

@@ -9,7 +9,12 @@ import org.jspecify.annotations.Nullable;
  * How a VM is. The controller owns all of it but {@code disks}, which the node daemon applies under
  * its own field manager; what is empty is left out, so that neither takes the other's fields.
  *
+ * <p>While a VM moves, {@code nodeName}, {@code podName} and {@code handedTo} are the one record
+ * that says where it is. They are changed together, by the version that was read.
+ *
  * @param nodeName the node where it runs or ran last; it has the disks that are kept
+ * @param podName the pod that it has moved to; null if its pod has its own name
+ * @param handedTo who may say that the VM is there; null if nobody may
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 @JsonInclude(JsonInclude.Include.NON_EMPTY)
@@ -19,9 +24,22 @@ public record VmStatus(
     @Nullable String nodeName,
     List<SourceStatus> sources,
     List<DiskStatus> disks,
+    @Nullable String podName,
+    @Nullable HandedTo handedTo,
     @Nullable Long observedGeneration) {
   public static final VmStatus NONE =
       new VmStatus(null, List.of(), null, List.of(), List.of(), null);
+
+  /** Of a VM that does not move. */
+  public VmStatus(
+      @Nullable VmPhase phase,
+      List<Condition> conditions,
+      @Nullable String nodeName,
+      List<SourceStatus> sources,
+      List<DiskStatus> disks,
+      @Nullable Long observedGeneration) {
+    this(phase, conditions, nodeName, sources, disks, null, null, observedGeneration);
+  }
 
   // A server may leave out any of them.
   @SuppressWarnings("NullAway")
@@ -46,22 +64,38 @@ public record VmStatus(
     return ready != null && ready.holds();
   }
 
+  /** The pod that is the VM's. */
+  public String pod(String vm) {
+    return podName == null ? vm : podName;
+  }
+
   /** The part that the controller owns. */
   public VmStatus withoutDisks() {
     return new VmStatus(phase, conditions, nodeName, sources, List.of(), observedGeneration);
   }
 
   /**
-   * A volume that a container was asked to make. It is written before the container is asked, and
-   * goes when the container has deleted it: so no volume is forgotten.
+   * The pod of a VM that moves, and its node.
+   *
+   * @param podName its name, which tells of which move it is
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  public record HandedTo(String podName, String nodeName) {}
+
+  /**
+   * A volume that a container was asked to make, or a disk that an image serves. It is written
+   * before anybody is asked, and goes when the volume or the pod is gone: so none is forgotten.
    *
    * @param disk the disk's name
-   * @param volume the volume's name in requests
-   * @param answer the source that the disk has instead, as JSON; null until the container answered
+   * @param volume the volume's name in requests, or the iSCSI name of what is served
+   * @param answer the source that the disk has instead, as JSON; null until there is one. What is
+   *     served has been given to a pod of the VM then, and is for no other
+   * @param pod the pod that serves the disk; null of a volume
    */
   @JsonIgnoreProperties(ignoreUnknown = true)
   @JsonInclude(JsonInclude.Include.NON_EMPTY)
-  public record SourceStatus(String disk, String volume, @Nullable String answer) {}
+  public record SourceStatus(
+      String disk, String volume, @Nullable String answer, @Nullable String pod) {}
 
   /**
    * One disk of a VM.

@@ -6,7 +6,7 @@ import dev.platter.model.IscsiSource;
 import dev.platter.model.Source;
 import org.jspecify.annotations.Nullable;
 
-/** What a container answered, as the source of a disk is written. */
+/** What a container answered, or serves, as the source of a disk is written. */
 final class Answer {
   private Answer() {}
 
@@ -18,6 +18,12 @@ final class Answer {
         var fields = out.putObject("iscsi");
         fields.putObject("host").put("name", iscsi.host().host()).put("port", iscsi.host().port());
         fields.put("portal", iscsi.portal()).put("lun", iscsi.lun());
+        var login = iscsi.login();
+        if (login != null) {
+          var name = login.secret().name();
+          var secret = fields.putObject("auth").put("user", login.user()).putObject("secret");
+          secret.put("name", name.substring(name.indexOf('/') + 1));
+        }
       }
       case null, default -> throw new IllegalArgumentException("no container answers " + source);
     }

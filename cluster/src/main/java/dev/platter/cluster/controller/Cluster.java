@@ -3,6 +3,7 @@ package dev.platter.cluster.controller;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -32,6 +33,18 @@ interface Cluster {
   void finalizers(VirtualMachine vm, List<String> finalizers);
 
   void status(VirtualMachine vm, VmStatus status);
+
+  /** The same, but only if the VM has not changed since. */
+  void statusOfThis(VirtualMachine vm, VmStatus status);
+
+  /** The pod that the VM had moved to is gone: its next one has its own name again. */
+  void podGone(VirtualMachine vm);
+
+  void keep(VirtualMachineMigration migration, VirtualMachine vm);
+
+  void finalizers(VirtualMachineMigration migration, List<String> finalizers);
+
+  void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status);
 
   void status(VirtualMachineGroup group, VirtualMachineGroup.Status status);
 

@@ -3,6 +3,7 @@ package dev.platter.cluster.controller;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VmPhase;
 import dev.platter.cluster.api.VmStatus;
 import dev.platter.cluster.metrics.Metrics;
@@ -28,7 +29,8 @@ import org.jspecify.annotations.Nullable;
  * The informers and what they set in motion. Nothing is done before all of them know the cluster: a
  * pod that is not known yet must not be taken for one that is not there.
  */
-final class Controllers implements AutoCloseable, VmReconciler.Known, GroupReconciler.Known {
+final class Controllers
+    implements AutoCloseable, VmReconciler.Known, GroupReconciler.Known, MigrationReconciler.Known {
   /** A look at everything now and then, lest a missed event leave something as it is for ever. */
   private static final long RESYNC_MILLIS = 10 * 60_000L;
 
@@ -38,12 +40,14 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
   private final Metrics metrics;
   private final SharedIndexInformer<VirtualMachine> vms;
   private final SharedIndexInformer<VirtualMachineGroup> groups;
+  private final SharedIndexInformer<VirtualMachineMigration> migrations;
   private final SharedIndexInformer<Pod> pods;
   private final SharedIndexInformer<Pod> sources;
   private final SharedIndexInformer<Node> nodes;
   private final ExecutorService requests = Executors.newVirtualThreadPerTaskExecutor();
   private final ControlLoop vmLoop;
   private final ControlLoop groupLoop;
+  private final ControlLoop migrationLoop;
   private final IdentityControllers identities;
 
   Controllers(KubernetesClient client, Duration imageGrace, Metrics metrics) {
@@ -56,16 +60,25 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
             .resources(VirtualMachineGroup.class)
             .inAnyNamespace()
             .runnableInformer(RESYNC_MILLIS);
+    migrations =
+        client
+            .resources(VirtualMachineMigration.class)
+            .inAnyNamespace()
+            .runnableInformer(RESYNC_MILLIS);
     pods = client.pods().inAnyNamespace().withLabel(Names.VM_NAME).runnableInformer(0);
     sources = client.pods().inAnyNamespace().withLabel(Names.SOURCE_OF).runnableInformer(0);
     nodes = client.nodes().runnableInformer(0);
     var calls = new VolumeCalls(VolumeCalls::send, requests, clock);
     var volumes = new Sources(this, cluster, calls, this::again, clock);
-    vmLoop = new ControlLoop("vm", new VmReconciler(this, cluster, volumes, clock), metrics);
+    var wrappers = new Wrappers(this, cluster, clock);
+    vmLoop =
+        new ControlLoop("vm", new VmReconciler(this, cluster, volumes, wrappers, clock), metrics);
     identities =
         new IdentityControllers(
             client, name -> nodes.getStore().getByKey(name) != null, imageGrace, metrics);
     groupLoop = new ControlLoop("group", new GroupReconciler(this, cluster, clock), metrics);
+    migrationLoop =
+        new ControlLoop("migration", new MigrationReconciler(this, cluster, clock), metrics);
     for (var phase : VmPhase.values()) {
       metrics.gauge(
           VMS,
@@ -86,9 +99,16 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
             (_, vm) -> {
               vmLoop.add(key(vm));
               owner(vm);
+              migrationsOf(key(vm));
             }));
     groups.addEventHandler(handler((_, group) -> groupLoop.add(key(group))));
-    pods.addEventHandler(handler((_, pod) -> vmLoop.add(key(pod))));
+    migrations.addEventHandler(
+        handler(
+            (_, migration) -> {
+              migrationLoop.add(key(migration));
+              migrationsOf(MigrationReconciler.vm(migration)); // One may wait for another.
+            }));
+    pods.addEventHandler(handler((_, pod) -> pod(pod)));
     sources.addEventHandler(
         handler(
             (_, pod) ->
@@ -98,7 +118,8 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
                         + pod.getMetadata().getLabels().get(Names.SOURCE_OF))));
     nodes.addEventHandler(handler(this::node));
     return CompletableFuture.allOf(
-        Stream.concat(Stream.of(nodes, pods, sources, groups, vms), identities.informers())
+        Stream.concat(
+                Stream.of(nodes, pods, sources, groups, migrations, vms), identities.informers())
             .map(informer -> informer.exceptionHandler(Controllers::again).start())
             .map(CompletionStage::toCompletableFuture)
             .toArray(CompletableFuture<?>[]::new));
@@ -112,7 +133,25 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
   void work() {
     vmLoop.start();
     groupLoop.start();
+    migrationLoop.start();
     identities.work();
+  }
+
+  /** It may have another name than its VM. */
+  private void pod(Pod pod) {
+    vmLoop.add(key(pod));
+    var vm =
+        pod.getMetadata().getNamespace() + "/" + pod.getMetadata().getLabels().get(Names.VM_NAME);
+    if (!vm.equals(key(pod))) {
+      vmLoop.add(vm);
+    }
+    migrationsOf(vm);
+  }
+
+  private void migrationsOf(String vm) {
+    migrations.getStore().list().stream()
+        .filter(migration -> MigrationReconciler.vm(migration).equals(vm))
+        .forEach(migration -> migrationLoop.add(key(migration)));
   }
 
   private void owner(VirtualMachine vm) {
@@ -136,6 +175,16 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
   @Override
   public @Nullable VirtualMachine vm(String key) {
     return vms.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable VirtualMachineMigration migration(String key) {
+    return migrations.getStore().getByKey(key);
+  }
+
+  @Override
+  public List<VirtualMachineMigration> migrations(String namespace) {
+    return migrations.getIndexer().byIndex(Cache.NAMESPACE_INDEX, namespace);
   }
 
   @Override
@@ -195,10 +244,11 @@ final class Controllers implements AutoCloseable, VmReconciler.Known, GroupRecon
   public void close() {
     metrics.remove(VMS);
     metrics.remove(ControlLoop.DEPTH);
-    Stream.of(vms, groups, pods, sources, nodes).forEach(SharedIndexInformer::close);
+    Stream.of(vms, groups, migrations, pods, sources, nodes).forEach(SharedIndexInformer::close);
     identities.close();
     vmLoop.close();
     groupLoop.close();
+    migrationLoop.close();
     requests.shutdownNow();
   }
 }

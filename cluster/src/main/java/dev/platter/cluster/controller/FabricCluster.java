@@ -1,9 +1,11 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.MigrationChanges;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectMeta;
@@ -22,10 +24,12 @@ final class FabricCluster implements Cluster {
 
   private final KubernetesClient client;
   private final Events events;
+  private final MigrationChanges migrations;
 
   FabricCluster(KubernetesClient client) {
     this.client = client;
     this.events = new Events(client);
+    this.migrations = new MigrationChanges(client);
   }
 
   @Override
@@ -81,8 +85,46 @@ final class FabricCluster implements Cluster {
   public void status(VirtualMachine vm, VmStatus status) {
     var applied = new VirtualMachine();
     applied.setMetadata(name(vm));
+    // A node may have said meanwhile that the VM is elsewhere.
+    applied.getMetadata().setResourceVersion(vm.getMetadata().getResourceVersion());
     applied.setStatus(status);
     apply(applied);
+  }
+
+  @Override
+  public void statusOfThis(VirtualMachine vm, VmStatus status) {
+    var applied = new VirtualMachine();
+    applied.setMetadata(name(vm));
+    applied.getMetadata().setResourceVersion(vm.getMetadata().getResourceVersion());
+    applied.setStatus(status);
+    apply(applied);
+  }
+
+  @Override
+  public void podGone(VirtualMachine vm) {
+    var version = vm.getMetadata().getResourceVersion();
+    client
+        .resource(vm)
+        .subresource("status")
+        .patch(
+            PatchContext.of(PatchType.JSON_MERGE),
+            "{\"metadata\":{\"resourceVersion\":\"%s\"},\"status\":{\"podName\":null}}"
+                .formatted(version));
+  }
+
+  @Override
+  public void keep(VirtualMachineMigration migration, VirtualMachine vm) {
+    migrations.keep(migration, vm);
+  }
+
+  @Override
+  public void finalizers(VirtualMachineMigration migration, List<String> finalizers) {
+    migrations.finalizers(migration, finalizers);
+  }
+
+  @Override
+  public void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status) {
+    migrations.status(migration, status);
   }
 
   @Override

@@ -10,6 +10,7 @@ import dev.platter.model.Access;
 import dev.platter.model.BlankSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.PlatterException;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Vm;
 import io.fabric8.kubernetes.api.model.LabelSelector;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
@@ -156,7 +157,9 @@ final class GroupRules {
         .filter(disk -> disk.writesSource() && disk.access() == Access.WRITE_EXCLUSIVE)
         .filter(
             disk ->
-                !(disk.source() instanceof BlankSource || disk.source() instanceof ContainerSource))
+                !(disk.source() instanceof BlankSource
+                    || disk.source() instanceof ContainerSource
+                    || disk.source() instanceof ServedSource))
         .findFirst()
         .map(
             disk ->

@@ -42,6 +42,11 @@ record PodView(Pod pod) {
     return phase().equals("Running") && gate != null && "True".equals(gate.getStatus());
   }
 
+  /** Whether its container runs, be there a guest or not. */
+  boolean started() {
+    return phase().equals("Running");
+  }
+
   private String phase() {
     var phase = pod.getStatus() == null ? null : pod.getStatus().getPhase();
     return phase == null ? "" : phase;

@@ -128,7 +128,7 @@ final class SourcePod {
     return new VolumeEndpoint(volume, root, null);
   }
 
-  private static String variable(Pod pod, String name) {
+  static String variable(Pod pod, String name) {
     return pod.getSpec().getContainers().stream()
         .flatMap(container -> container.getEnv().stream())
         .filter(variable -> name.equals(variable.getName()) && variable.getValue() != null)
@@ -241,7 +241,7 @@ final class SourcePod {
     return out.build();
   }
 
-  private static Secret secret(Pod pod, String name, Map<String, byte[]> files) {
+  static Secret secret(Pod pod, String name, Map<String, byte[]> files) {
     var data = new HashMap<String, String>();
     files.forEach((file, bytes) -> data.put(file, Base64.getEncoder().encodeToString(bytes)));
     var meta = pod.getMetadata();

@@ -1,7 +1,6 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.VirtualMachine;
-import dev.platter.model.ContainerSource;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.net.HttpURLConnection;
@@ -10,7 +9,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Optional;
 
-/** The pods of one VM in which containers make its volumes. */
+/** The pods of one VM in which containers make its volumes, or serve its disks. */
 final class SourcePods {
   /** A pod that has not run after this time is made anew: its Secret may be missing for ever. */
   static final Duration LONGEST_START = Duration.ofMinutes(5);
@@ -45,8 +44,7 @@ final class SourcePods {
   }
 
   /** Informers show it later. */
-  void create(String disk, ContainerSource container, VmSpec spec) {
-    var made = new SourcePod(vm, disk, container).make(spec);
+  void create(SourcePod.Made made) {
     Pod pod;
     try {
       pod = cluster.create(made.pod());

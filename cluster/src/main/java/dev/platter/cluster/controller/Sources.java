@@ -59,7 +59,7 @@ final class Sources {
 
   /** Does what can be done now. */
   SourceView tend(String key, VirtualMachine vm) {
-    var before = VmStatus.of(vm).sources();
+    var before = VmStatus.of(vm).sources().stream().filter(source -> source.pod() == null).toList();
     if (before.isEmpty() && !VmSpec.hasContainers(vm)) {
       return SourceView.NONE;
     }
@@ -172,7 +172,7 @@ final class Sources {
           look(VolumeCalls.SHORT_PAUSE);
         }
         case VolumeCalls.Done _ -> {
-          statuses.add(new SourceStatus(disk, volume, null));
+          statuses.add(new SourceStatus(disk, volume, null, null));
           wait(disk, Reason.WAITING_FOR_SOURCE, "It is asked for a volume.");
         }
       }
@@ -186,7 +186,7 @@ final class Sources {
         case VolumeCalls.Failed failed -> failed(disk, failed);
         case VolumeCalls.Done done -> {
           statuses.remove(status);
-          statuses.add(new SourceStatus(disk, status.volume(), Answer.json(done.source())));
+          statuses.add(new SourceStatus(disk, status.volume(), Answer.json(done.source()), null));
           wait(disk, Reason.WAITING_FOR_SOURCE, "It has made the volume.");
         }
       }
@@ -283,7 +283,7 @@ final class Sources {
     private void create(String disk) {
       var container = containers.get(disk);
       if (container != null && spec != null) {
-        pods.create(disk, container, spec);
+        pods.create(new SourcePod(vm, disk, container).make(spec));
       }
     }
 

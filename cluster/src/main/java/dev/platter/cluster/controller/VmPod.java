@@ -82,6 +82,21 @@ final class VmPod {
     return builder.build();
   }
 
+  /**
+   * The pod that a VM goes to while it runs.
+   *
+   * @param from the node that it leaves
+   * @param to the only node that it can go to; null if any other can have it
+   */
+  static Pod moved(
+      VirtualMachine vm, VmSpec spec, Vm machine, String name, String from, @Nullable String to) {
+    var pod = of(vm, spec, machine, to, 0);
+    pod.getMetadata().setName(name);
+    pod.getMetadata().getAnnotations().put(Names.MOVED_VM, vm.getMetadata().getName());
+    pod.getSpec().setAffinity(affinity(pod.getSpec().getAffinity(), "NotIn", from));
+    return pod;
+  }
+
   private static List<ContainerPort> ports(VmSpec spec) {
     return spec.ports().stream()
         .map(
@@ -126,14 +141,15 @@ final class VmPod {
    * label: the name of a node is not always the value of its host name label.
    */
   private static @Nullable Affinity affinity(@Nullable Affinity written, @Nullable String home) {
-    if (home == null) {
-      return written;
-    }
+    return home == null ? written : affinity(written, "In", home);
+  }
+
+  private static Affinity affinity(@Nullable Affinity written, String operator, String node) {
     var here =
         new NodeSelectorRequirementBuilder()
             .withKey("metadata.name")
-            .withOperator("In")
-            .withValues(home)
+            .withOperator(operator)
+            .withValues(node)
             .build();
     var terms = terms(written).stream().map(term -> with(term, here)).toList();
     var all = terms.isEmpty() ? List.of(with(new NodeSelectorTerm(), here)) : terms;

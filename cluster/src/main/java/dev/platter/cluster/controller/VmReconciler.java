@@ -26,22 +26,25 @@ final class VmReconciler implements ControlLoop.Work {
 
     @Nullable Node node(String name);
 
-    /** A pod of a container that makes volumes. */
+    /** A pod of a container that makes volumes, or serves a disk. */
     @Nullable Pod source(String key);
   }
 
   private final Known known;
   private final Cluster cluster;
   private final Sources sources;
+  private final Wrappers wrappers;
   private final InstantSource clock;
 
   /** Between two pods of a VM nothing else says how often it was started in vain. */
   private final Map<String, Integer> restarts = new ConcurrentHashMap<>();
 
-  VmReconciler(Known known, Cluster cluster, Sources sources, InstantSource clock) {
+  VmReconciler(
+      Known known, Cluster cluster, Sources sources, Wrappers wrappers, InstantSource clock) {
     this.known = known;
     this.cluster = cluster;
     this.sources = sources;
+    this.wrappers = wrappers;
     this.clock = clock;
   }
 
@@ -55,24 +58,34 @@ final class VmReconciler implements ControlLoop.Work {
     if (vm.getMetadata().getDeletionTimestamp() != null && forgetLostNodes(vm)) {
       return null; // It comes again with fewer finalizers.
     }
-    var volumes = sources.tend(key, vm);
-    var decision = VmRules.decide(view(key, vm, known.pod(key), volumes));
+    var pod = pod(vm);
+    if (pod == null && VmStatus.of(vm).podName() != null) {
+      cluster.podGone(vm);
+      return null; // It comes again, to be started under its own name.
+    }
+    var volumes = sources.tend(key, vm).with(wrappers.tend(key, vm));
+    var claimed = !volumes.offers().isEmpty();
+    var decision = VmRules.decide(view(key, vm, pod, volumes));
     try {
-      return sooner(carryOut(key, vm, decision), volumes.again());
+      return SourceView.sooner(carryOut(key, vm, decision, false), volumes.again());
     } catch (NameTaken e) {
       // The informer is behind, or does not show the pod because it is not a VM's.
-      return carryOut(key, vm, VmRules.decide(view(key, vm, e.by, volumes)));
+      return carryOut(key, vm, VmRules.decide(view(key, vm, e.by, volumes)), claimed);
     } catch (PodRefused e) {
-      carryOut(key, vm, VmRules.refused(view(key, vm, null, volumes), e.answer.getMessage()));
+      var refused = VmRules.refused(view(key, vm, null, volumes), e.answer.getMessage());
+      carryOut(key, vm, refused, claimed);
       throw e.answer;
     }
   }
 
-  private static @Nullable Duration sooner(@Nullable Duration one, @Nullable Duration other) {
-    if (one == null || other == null) {
-      return one == null ? other : one;
-    }
-    return one.compareTo(other) < 0 ? one : other;
+  /** The pod that it has moved to is nobody else's, so its absence must be certain. */
+  private @Nullable Pod pod(VirtualMachine vm) {
+    var meta = vm.getMetadata();
+    var name = VmStatus.of(vm).pod(meta.getName());
+    var found = known.pod(meta.getNamespace() + "/" + name);
+    return found != null || name.equals(meta.getName())
+        ? found
+        : cluster.pod(meta.getNamespace(), name);
   }
 
   /** Nobody will ever remove the disks on a node that the cluster does not have any more. */
@@ -108,19 +121,33 @@ final class VmReconciler implements ControlLoop.Work {
         clock.instant());
   }
 
-  private @Nullable Duration carryOut(String key, VirtualMachine vm, Decision decision) {
+  /**
+   * @param claimed whether the server's status of the VM may be newer than what was decided on
+   */
+  private @Nullable Duration carryOut(
+      String key, VirtualMachine vm, Decision decision, boolean claimed) {
     if (decision.restarts() == 0) {
       restarts.remove(key);
     } else {
       restarts.put(key, decision.restarts());
     }
+    var first = givesAway(vm, decision);
+    if (first) {
+      // What a pod uses up is used up, even if nobody lives to see that the pod was made.
+      cluster.statusOfThis(vm, decision.status());
+    }
     for (var intent : decision.intents()) {
       carryOut(vm, intent);
     }
-    if (!decision.status().equals(VmStatus.of(vm).withoutDisks())) {
+    if (claimed || (!first && !decision.status().equals(VmStatus.of(vm).withoutDisks()))) {
       cluster.status(vm, decision.status());
     }
     return decision.again();
+  }
+
+  private static boolean givesAway(VirtualMachine vm, Decision decision) {
+    return !decision.status().sources().equals(VmStatus.of(vm).sources())
+        && decision.intents().stream().anyMatch(Decision.CreatePod.class::isInstance);
   }
 
   private void carryOut(VirtualMachine vm, Intent intent) {
@@ -140,7 +167,7 @@ final class VmReconciler implements ControlLoop.Work {
   /** A pod that the informer does not show yet may be about to make disks. */
   private void release(VirtualMachine vm) {
     var meta = vm.getMetadata();
-    var pod = cluster.pod(meta.getNamespace(), meta.getName());
+    var pod = cluster.pod(meta.getNamespace(), VmStatus.of(vm).pod(meta.getName()));
     if (pod != null && VmPod.ownedBy(vm, pod)) {
       throw new KubernetesClientException(
           "the informer is behind", HttpURLConnection.HTTP_CONFLICT, null);

@@ -7,6 +7,7 @@ import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VmPhase;
 import dev.platter.cluster.api.VmStatus;
+import dev.platter.cluster.api.VmStatus.SourceStatus;
 import dev.platter.cluster.controller.Decision.Intent;
 import dev.platter.cluster.controller.PodView.Outcome;
 import dev.platter.model.PlatterException;
@@ -49,6 +50,7 @@ final class VmRules {
   private final @Nullable PodView pod;
   private final Conditions conditions;
   private final List<Intent> intents = new ArrayList<>();
+  private List<SourceStatus> remembered;
   private @Nullable VmSpec spec;
   private @Nullable Vm machine;
   private String problem = "";
@@ -59,6 +61,7 @@ final class VmRules {
     this.before = VmStatus.of(vm);
     Pod found = view.pod();
     this.pod = found == null || !VmPod.ownedBy(vm, found) ? null : new PodView(found);
+    this.remembered = view.sources().statuses();
     this.conditions =
         new Conditions(before.conditions(), vm.getMetadata().getGeneration(), view.now());
   }
@@ -84,6 +87,10 @@ final class VmRules {
     if (pod == null) {
       return view.pod() == null ? start() : taken();
     }
+    var lost = view.sources().lost();
+    if (lost != null && !pod.finished()) {
+      return withoutDisk(pod, lost);
+    }
     if (pod.deleting()) {
       return stop(pod, Reason.STOPPING);
     }
@@ -105,6 +112,11 @@ final class VmRules {
   private Decision start() {
     if (spec == null || machine == null) {
       return outcome(VmPhase.FAILED, new Outcome(Reason.INVALID, problem), null, 0);
+    }
+    var ready = before.condition(Condition.READY);
+    if (ready != null && hasGivenUp(vm, spec)) {
+      var message = ready.message() == null ? "" : ready.message();
+      return outcome(VmPhase.FAILED, new Outcome(Reason.DISK_LOST, message), null, 0);
     }
     var home = KeptDisks.any(machine) ? before.nodeName() : null;
     if (home != null && view.node() == NodeState.GONE) {
@@ -128,7 +140,8 @@ final class VmRules {
     if (!sources.answers(machine)) {
       return outcome(VmPhase.PENDING, Reason.WAITING_FOR_SOURCE);
     }
-    var answered = spec.answered(machine, sources.statuses());
+    remembered = sources.given();
+    var answered = spec.answered(machine, remembered);
     intents.add(new Decision.CreatePod(VmPod.of(vm, answered, machine, home, view.restarts())));
     return outcome(
         VmPhase.PENDING,
@@ -157,6 +170,26 @@ final class VmRules {
         lost != null ? lost : new Outcome(reason, Reason.STOPPING.sentence()),
         null,
         0);
+  }
+
+  /** Not for its guest to find out: it would go on with what it has in its memory. */
+  private Decision withoutDisk(PodView mine, Outcome why) {
+    if (!mine.deleting()) {
+      intents.add(new Decision.DeletePod(mine.pod()));
+    }
+    scheduled(mine);
+    return outcome(VmPhase.STOPPING, why, null, mine.restarts());
+  }
+
+  /**
+   * Whether a VM that is not to be started again has lost a disk. Its pod, which would say so, is
+   * gone; what its status says counts until somebody wants it stopped.
+   */
+  static boolean hasGivenUp(VirtualMachine vm, VmSpec spec) {
+    var ready = VmStatus.of(vm).condition(Condition.READY);
+    return !spec.restart().after(true)
+        && ready != null
+        && Reason.DISK_LOST.word().equals(ready.reason());
   }
 
   private Decision ended(PodView mine) {
@@ -292,7 +325,7 @@ final class VmRules {
             phase,
             conditions.all(),
             VmView.nodeName(vm, view.pod()),
-            view.sources().statuses(),
+            remembered,
             List.of(),
             vm.getMetadata().getGeneration());
     tell(status, Condition.READY);

@@ -110,6 +110,11 @@ record VmSpec(
     return Stream.of(disks(json(vm))).anyMatch(disk -> disk.path("source").has("container"));
   }
 
+  /** Whether an image serves a disk of it, as far as that can be told without reading it. */
+  static boolean hasServed(VirtualMachine vm) {
+    return Stream.of(disks(json(vm))).anyMatch(disk -> disk.has("serve"));
+  }
+
   private static JsonNode[] disks(ObjectNode spec) {
     var disks = spec.path("domain").path("devices").path("disks");
     return disks.valueStream().toArray(JsonNode[]::new);
@@ -126,6 +131,7 @@ record VmSpec(
             && answer.answer() != null
             && disks[i] instanceof ObjectNode disk) {
           disk.set("source", json(answer));
+          disk.remove(List.of("type", "serve"));
         }
       }
     }

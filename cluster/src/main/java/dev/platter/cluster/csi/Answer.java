@@ -1,7 +1,9 @@
 package dev.platter.cluster.csi;
 
 import dev.platter.model.PlatterException;
+import dev.platter.node.volumes.NoRoomException;
 import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 
@@ -33,6 +35,9 @@ final class Answer {
   private static Status status(Exception failure) {
     return switch (failure) {
       case PlatterException e -> status(e.code()).withDescription(text(e));
+      case StatusRuntimeException e -> e.getStatus();
+      case NoRoomException e ->
+          Status.RESOURCE_EXHAUSTED.withDescription(shortened(String.valueOf(e.getMessage())));
       case IOException e -> Status.INTERNAL.withDescription(shortened(e.toString()));
       default -> {
         failure.printStackTrace();

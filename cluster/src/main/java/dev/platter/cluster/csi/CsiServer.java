@@ -1,6 +1,8 @@
 package dev.platter.cluster.csi;
 
 import dev.platter.cluster.api.Names;
+import dev.platter.node.volumes.VolumeMounts;
+import dev.platter.node.volumes.VolumeStore;
 import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.Server;
@@ -22,7 +24,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The driver as kubelet sees it: one socket for its calls, and one in the directory that kubelet
+ * A driver as kubelet sees it: one socket for its calls, and one in the directory that kubelet
  * watches, by which it learns of the first. Only root can reach either; there is no other
  * authentication between kubelet and a driver.
  *
@@ -45,35 +47,67 @@ public final class CsiServer implements AutoCloseable {
   private final Server driver;
   private final Server registry;
 
-  private CsiServer(Path kubeletRoot, String nodeId, PodSockets sockets) throws IOException {
-    var directory = kubeletRoot.resolve("plugins").resolve(Names.CSI_DRIVER);
+  private CsiServer(Path kubeletRoot, String name, List<BindableService> services)
+      throws IOException {
+    var directory = kubeletRoot.resolve("plugins").resolve(name);
     this.driverSocket = directory.resolve("csi.sock");
-    this.registrySocket =
-        kubeletRoot.resolve("plugins_registry").resolve(Names.CSI_DRIVER + "-reg.sock");
-    this.registration = new RegistrationService(driverSocket);
+    this.registrySocket = kubeletRoot.resolve("plugins_registry").resolve(name + "-reg.sock");
+    this.registration = new RegistrationService(name, driverSocket);
     prepare(driverSocket);
     prepare(registrySocket);
     this.loop =
         new MultiThreadIoEventLoopGroup(
             1, Thread.ofPlatform().daemon().name("csi").factory(), NioIoHandler.newFactory());
-    var node = new NodeService(nodeId, new Requests(kubeletRoot), sockets);
-    this.driver = server(driverSocket, List.of(new IdentityService(), node));
+    this.driver = server(driverSocket, services);
     this.registry = server(registrySocket, List.of(registration));
   }
 
   /**
+   * The driver of launchers' sockets, which has no controller: an inline volume is made where its
+   * pod is.
+   *
    * @param kubeletRoot kubelet's {@code --root-dir}, at the same path as kubelet has it
    * @param nodeId the name of the node
    */
   public static CsiServer start(Path kubeletRoot, String nodeId, PodSockets sockets)
       throws IOException {
+    checked(kubeletRoot, nodeId);
+    return start(
+        kubeletRoot,
+        Names.CSI_DRIVER,
+        List.of(
+            new IdentityService(Names.CSI_DRIVER, List.of()),
+            new NodeService(nodeId, new Requests(kubeletRoot), sockets)));
+  }
+
+  /** The driver of volumes, with its own name: kubelet lists volumes and topology by it. */
+  public static CsiServer start(Path kubeletRoot, String nodeId, VolumeStore store)
+      throws IOException {
+    checked(kubeletRoot, nodeId);
+    var requests = new VolumeRequests(kubeletRoot, nodeId);
+    var handles = new Handles(nodeId);
+    var mounts = new VolumeMounts(store);
+    return start(
+        kubeletRoot,
+        Names.VOLUME_DRIVER,
+        List.of(
+            new IdentityService(Names.VOLUME_DRIVER, VolumeController.PLUGIN),
+            new VolumeController(mounts, requests, handles),
+            new VolumeNode(nodeId, mounts, requests, handles)));
+  }
+
+  private static void checked(Path kubeletRoot, String nodeId) {
     if (!kubeletRoot.isAbsolute() || !kubeletRoot.equals(kubeletRoot.normalize())) {
       throw new IllegalArgumentException("kubelet's root must be an absolute path: " + kubeletRoot);
     }
     if (nodeId.isEmpty() || nodeId.length() > 253) {
       throw new IllegalArgumentException("not the name of a node: " + nodeId);
     }
-    var server = new CsiServer(kubeletRoot, nodeId, sockets);
+  }
+
+  private static CsiServer start(Path kubeletRoot, String name, List<BindableService> services)
+      throws IOException {
+    var server = new CsiServer(kubeletRoot, name, services);
     try {
       // Kubelet calls the driver as soon as it sees the registry's socket.
       server.driver.start();

@@ -6,23 +6,28 @@ import csi.v1.GetPluginCapabilitiesResponse;
 import csi.v1.GetPluginInfoRequest;
 import csi.v1.GetPluginInfoResponse;
 import csi.v1.IdentityGrpc;
+import csi.v1.PluginCapability;
 import csi.v1.ProbeRequest;
 import csi.v1.ProbeResponse;
-import dev.platter.cluster.api.Names;
 import io.grpc.stub.StreamObserver;
+import java.util.List;
 
-/** Who the driver is. It has no controller: an inline volume is made where its pod is. */
+/** Who a driver is, and what it is for. */
 final class IdentityService extends IdentityGrpc.IdentityImplBase {
+  private final String name;
+  private final List<PluginCapability> capabilities;
+
+  IdentityService(String name, List<PluginCapability> capabilities) {
+    this.name = name;
+    this.capabilities = List.copyOf(capabilities);
+  }
+
   @Override
   public void getPluginInfo(
       GetPluginInfoRequest request, StreamObserver<GetPluginInfoResponse> caller) {
     Answer.give(
         caller,
-        () ->
-            GetPluginInfoResponse.newBuilder()
-                .setName(Names.CSI_DRIVER)
-                .setVendorVersion(version())
-                .build());
+        () -> GetPluginInfoResponse.newBuilder().setName(name).setVendorVersion(version()).build());
   }
 
   private static String version() {
@@ -33,7 +38,9 @@ final class IdentityService extends IdentityGrpc.IdentityImplBase {
   @Override
   public void getPluginCapabilities(
       GetPluginCapabilitiesRequest request, StreamObserver<GetPluginCapabilitiesResponse> caller) {
-    Answer.give(caller, GetPluginCapabilitiesResponse::getDefaultInstance);
+    Answer.give(
+        caller,
+        () -> GetPluginCapabilitiesResponse.newBuilder().addAllCapabilities(capabilities).build());
   }
 
   @Override

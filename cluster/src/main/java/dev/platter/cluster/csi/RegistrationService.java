@@ -1,6 +1,5 @@
 package dev.platter.cluster.csi;
 
-import dev.platter.cluster.api.Names;
 import io.grpc.stub.StreamObserver;
 import java.nio.file.Path;
 import pluginregistration.v1.InfoRequest;
@@ -11,10 +10,12 @@ import pluginregistration.v1.RegistrationStatusResponse;
 
 /** Tells kubelet, which finds us by our socket in its registry, where the driver is. */
 final class RegistrationService extends RegistrationGrpc.RegistrationImplBase {
+  private final String driver;
   private final Path endpoint;
   private volatile boolean registered;
 
-  RegistrationService(Path endpoint) {
+  RegistrationService(String driver, Path endpoint) {
+    this.driver = driver;
     this.endpoint = endpoint;
   }
 
@@ -29,7 +30,7 @@ final class RegistrationService extends RegistrationGrpc.RegistrationImplBase {
         () ->
             PluginInfo.newBuilder()
                 .setType("CSIPlugin")
-                .setName(Names.CSI_DRIVER)
+                .setName(driver)
                 .setEndpoint(endpoint.toString())
                 .addSupportedVersions("1.0.0")
                 .build());
@@ -40,7 +41,8 @@ final class RegistrationService extends RegistrationGrpc.RegistrationImplBase {
       RegistrationStatus request, StreamObserver<RegistrationStatusResponse> caller) {
     registered = request.getPluginRegistered();
     if (!registered) {
-      System.err.println("kubelet does not take the CSI driver: " + request.getError());
+      System.err.println(
+          "kubelet does not take the CSI driver " + driver + ": " + request.getError());
     }
     Answer.give(caller, RegistrationStatusResponse::getDefaultInstance);
   }

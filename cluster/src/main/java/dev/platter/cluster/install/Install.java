@@ -172,7 +172,7 @@ public final class Install {
     return "  " + Template.quoted(name) + ": " + Template.quoted(value) + "\n";
   }
 
-  private static String pullSecrets(List<String> names) {
+  static String pullSecrets(List<String> names) {
     if (names.isEmpty()) {
       return "";
     }

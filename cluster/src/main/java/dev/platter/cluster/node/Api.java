@@ -9,6 +9,7 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a node's daemon wants of the API server. Each call may fail with a {@link
@@ -18,7 +19,10 @@ interface Api extends Gathering.Storage {
   /** A launcher pod of this node. */
   Optional<Pod> pod(String uid);
 
-  /** The same by name. That there is none has to be asked for: this is what was last heard. */
+  /**
+   * One that has a VM of this name, or waits for it. That there is none has to be asked for: this
+   * is what was last heard.
+   */
   Optional<Pod> podHere(String namespace, String name);
 
   /** The pod of this name, wherever it is. */
@@ -59,6 +63,14 @@ interface Api extends Gathering.Storage {
 
   /**
    * @param deleted whether somebody wants it gone
+   * @param pod the name of its pod
+   * @param node where it runs or ran last
    */
-  record VmObject(String namespace, String name, String uid, boolean deleted) {}
+  record VmObject(
+      String namespace,
+      String name,
+      String uid,
+      boolean deleted,
+      String pod,
+      @Nullable String node) {}
 }

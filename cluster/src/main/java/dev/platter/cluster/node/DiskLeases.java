@@ -72,19 +72,28 @@ final class DiskLeases {
 
   /** All of them; if one is refused, those taken before are the caller's to give back. */
   void take(Owner owner, Collection<DiskUse> uses) {
+    take(owner, uses, node);
+  }
+
+  /**
+   * @param from the node that the VM comes from while it runs: what it has there it can have here.
+   *     That one of the two writes is not for leases to see to
+   */
+  void take(Owner owner, Collection<DiskUse> uses, String from) {
     for (var use : uses) {
-      take(owner, use);
+      take(owner, use, from);
     }
   }
 
-  private void take(Owner owner, DiskUse use) {
+  private void take(Owner owner, DiskUse use, String from) {
     var ours = new Holder(owner.key().toString(), owner.uid(), node, use.access());
     for (var tries = 0; tries < TRIES; tries++) {
       var found = resource(name(use)).get();
       var holders = new ArrayList<>(found == null ? List.<Holder>of() : holders(found));
       holders.removeIf(holder -> holder.is(owner, node) && holder.access() == use.access());
       for (var holder : List.copyOf(holders)) {
-        if (!compatible(holder.access(), use.access())) {
+        var itself = !from.equals(node) && holder.is(owner, from);
+        if (!itself && !compatible(holder.access(), use.access())) {
           if (!isOut(holder.node())) {
             throw inUse(use, holder);
           }

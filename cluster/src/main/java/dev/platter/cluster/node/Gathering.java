@@ -57,7 +57,7 @@ final class Gathering {
 
   /** One VM, and what it refers to. */
   Objects of(Pod pod) throws IOException {
-    var name = pod.getMetadata().getName();
+    var name = PodVms.key(pod).name();
     var text = description(pod);
     var files = files(pod).with(identity(pod));
     // Twice, since only the description says which claims there are, and a pod's disks depend on
@@ -136,7 +136,7 @@ final class Gathering {
       // Who it is, is what the pod is, whatever stands in the annotation.
       object
           .putObject("metadata")
-          .put("name", pod.getMetadata().getName())
+          .put("name", PodVms.key(pod).name())
           .put("namespace", pod.getMetadata().getNamespace());
       return object.toString();
     }

@@ -69,7 +69,13 @@ final class KubeApi implements Api {
 
   @Override
   public Optional<Pod> podHere(String namespace, String name) {
-    return Optional.ofNullable(pods.getStore().getByKey(namespace + "/" + name));
+    var key = new VmKey(namespace, name);
+    return Optional.ofNullable(pods.getStore().getByKey(namespace + "/" + name))
+        .or(
+            () ->
+                pods.getStore().list().stream()
+                    .filter(pod -> PodVms.key(pod).equals(key))
+                    .findFirst());
   }
 
   @Override
@@ -90,7 +96,13 @@ final class KubeApi implements Api {
                     namespace,
                     name,
                     vm.getMetadata().getUid(),
-                    vm.getMetadata().getDeletionTimestamp() != null));
+                    vm.getMetadata().getDeletionTimestamp() != null,
+                    said(vm, "podName").orElse(name),
+                    said(vm, "nodeName").orElse(null)));
+  }
+
+  private static Optional<String> said(GenericKubernetesResource vm, String field) {
+    return Optional.<Object>ofNullable(vm.get("status", field)).map(Object::toString);
   }
 
   @Override

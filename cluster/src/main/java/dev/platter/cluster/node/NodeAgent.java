@@ -89,7 +89,10 @@ public final class NodeAgent {
     var placement = new LatePlacement();
     var starts = new Starts(log);
     var credentials = Credentials.make(options.node());
-    try (var node = LocalNode.open(config, placement, new ClaimRecords(client), starts);
+    var whereabouts = new KubeWhereabouts(client, options.node());
+    try (var node =
+            LocalNode.open(config, placement, new ClaimRecords(client), whereabouts, starts);
+        var migrations = new KubeMigrations(client, log);
         var identityLoop = new IdentityLoop(log);
         var identities = new KubeIdentities(client, identityLoop::add, log);
         var mover =
@@ -106,13 +109,18 @@ public final class NodeAgent {
       var logins = new PodLogins(pods.getStore()::list, options.kubelet());
       var keeper =
           new IdentityKeeper(identities, options.node(), node.identities(), mover, logins, log);
-      if (!known(pods) || !await(identities.start()::isDone)) {
+      if (!known(pods)
+          || !await(identities.start()::isDone)
+          || !await(migrations.start()::isDone)) {
         return;
       }
       var api = new KubeApi(client, options.node(), pods);
       var leases = new DiskLeases(client, options.namespace(), options.node());
       var gathering = new Gathering(options.kubelet(), api);
       var vms = new PodVms(node, api, gathering, owners, leases, options.cgroups(), starts, log);
+      var leaving =
+          new LeavingVms(migrations, identities, options.node(), vms, api, credentials, log);
+      var arrivals = node.arrivals(new ExpectedVms(migrations, options.node(), vms, api), log);
       var fills = new Fills(vms, api, gathering, owners, leases);
       placement.set(vms::place);
       metrics.gauge("platter_vms", "VMs of the cluster that this node has.", "", vms::count);
@@ -125,7 +133,8 @@ public final class NodeAgent {
                       serve(vms, fills, api, keeper, identityLoop, metrics, uid, channel));
           var _ = CsiServer.start(options.kubelet(), options.node(), sockets);
           var moves =
-              MoveServer.start(options.moves(), credentials, identities::nodeOf, mover, log)) {
+              MoveServer.start(
+                  options.moves(), credentials, identities::nodeOf, mover, arrivals, log)) {
         for (var pod : pods.getStore().list()) {
           sockets.restore(pod.getMetadata().getUid());
         }
@@ -135,6 +144,7 @@ public final class NodeAgent {
           return;
         }
         identityLoop.start(keeper);
+        migrations.onChange(leaving::look);
         ready = true;
         log.accept("ready");
         var reports =
@@ -145,6 +155,7 @@ public final class NodeAgent {
         var rest = new Rest();
         do {
           reaper.sweep();
+          leaving.sweep();
           rest.after(starts.count());
           PodCgroup.sweep(options.cgroups());
         } while (bell.await(SWEEP));

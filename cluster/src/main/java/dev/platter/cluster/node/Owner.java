@@ -53,9 +53,10 @@ record Owner(
     var annotations =
         metadata.getAnnotations() == null ? Map.<String, String>of() : metadata.getAnnotations();
     var vm = annotations.get(Names.VM);
-    var object = vm == null ? Optional.<String>empty() : vmObject(metadata);
+    var key = PodVms.key(pod);
+    var object = vm == null ? Optional.<String>empty() : vmObject(metadata, key.name());
     return new Owner(
-        PodVms.key(pod),
+        key,
         object.orElse(metadata.getUid()),
         object.isPresent() ? Kind.VIRTUAL_MACHINE : Kind.POD,
         hash(vm == null ? String.valueOf(annotations.get(Names.WRITTEN)) : vm),
@@ -65,13 +66,13 @@ record Owner(
   }
 
   /** Anybody can write such a reference: that there is this object is seen when it is kept. */
-  private static Optional<String> vmObject(ObjectMeta pod) {
+  private static Optional<String> vmObject(ObjectMeta pod, String name) {
     return pod.getOwnerReferences().stream()
         .filter(
             owner ->
                 owner.getKind().equals("VirtualMachine")
                     && owner.getApiVersion().startsWith(Names.GROUP + "/")
-                    && owner.getName().equals(pod.getName()))
+                    && owner.getName().equals(name))
         .map(OwnerReference::getUid)
         .findFirst();
   }

@@ -1,12 +1,20 @@
 package dev.platter.cluster.node;
 
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.dialect.Objects;
+import dev.platter.model.ClaimSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.model.SecretData;
+import dev.platter.model.Vm;
+import dev.platter.node.Journey;
+import dev.platter.node.Migrated;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
+import dev.platter.node.durable.Cancellation;
 import dev.platter.node.image.Images;
+import dev.platter.plan.Claims;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
@@ -22,6 +30,7 @@ import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The VMs of this node's launcher pods. One thing at a time is done to a VM.
@@ -41,6 +50,9 @@ final class PodVms {
   private final Map<UUID, VmKey> uuids = new ConcurrentHashMap<>();
 
   private final Starts starts;
+
+  /** Those who move a VM away; a stop comes first. */
+  private final Map<VmKey, Thread> leaving = new ConcurrentHashMap<>();
 
   PodVms(
       Node node,
@@ -65,8 +77,32 @@ final class PodVms {
     }
   }
 
+  /** A pod has the name of its VM, but for one that a VM object's has moved to. */
   static VmKey key(Pod pod) {
-    return new VmKey(pod.getMetadata().getNamespace(), pod.getMetadata().getName());
+    var metadata = pod.getMetadata();
+    var moved = movedVm(pod);
+    return new VmKey(metadata.getNamespace(), moved == null ? metadata.getName() : moved);
+  }
+
+  private static @Nullable String movedVm(Pod pod) {
+    var annotations = pod.getMetadata().getAnnotations();
+    return annotations == null ? null : annotations.get(Names.MOVED_VM);
+  }
+
+  /** Whether the pod starts no VM, but has one that comes to it. */
+  static boolean awaitsVm(Pod pod) {
+    return movedVm(pod) != null;
+  }
+
+  /** Whether the VM that comes to this pod is there. */
+  boolean hasArrived(Pod pod) throws IOException {
+    var key = key(pod);
+    var launcher = owners.find(key).map(Owner::launcher);
+    var status = status(key).map(VmStatus::phase);
+    return launcher.filter(it -> it.uid().equals(pod.getMetadata().getUid())).isPresent()
+        && status.isPresent()
+        && status.get() != VmStatus.Phase.CHANGING
+        && status.get() != VmStatus.Phase.UNKNOWN;
   }
 
   /** Whoever has it is the only one who does anything to the VM. */
@@ -101,7 +137,7 @@ final class PodVms {
       }
       starts.begin(vm.uuid(), pod, clock, told);
       try {
-        start(owner, known, given, clock);
+        start(pod, owner, known, given, clock);
         clock.stop();
         return clock;
       } finally {
@@ -139,7 +175,7 @@ final class PodVms {
     return Optional.empty();
   }
 
-  private void start(Owner owner, Optional<Owner> known, Objects given, StartClock clock)
+  private void start(Pod pod, Owner owner, Optional<Owner> known, Objects given, StartClock clock)
       throws IOException {
     var key = owner.key();
     var vm = given.vms().getFirst();
@@ -167,6 +203,7 @@ final class PodVms {
             Code.NOT_FOUND, "the VirtualMachine of this pod is gone, and the pod goes too", "");
       }
       leases.take(begun, uses);
+      checkClaims(pod, vm);
       clock.enter(StartClock.Part.DISK);
       if (same) {
         // Not by its description: tokens in it change from hour to hour.
@@ -177,6 +214,14 @@ final class PodVms {
     } catch (IOException | RuntimeException e) {
       release(key);
       throw e;
+    }
+  }
+
+  /** Who had the Lease until now may have left a claim that cannot be used. */
+  private void checkClaims(Pod pod, Vm vm) throws IOException {
+    if (vm.disks().stream().anyMatch(disk -> disk.source() instanceof ClaimSource)) {
+      var now = gathering.of(pod);
+      Claims.resolve(now.vms().getFirst(), now.volumes(), now.secrets());
     }
   }
 
@@ -277,6 +322,10 @@ final class PodVms {
 
   /** Asks the guest to shut down, and ends it when the time is over. */
   void stop(VmKey key, Duration grace) throws IOException {
+    var mover = leaving.get(key);
+    if (mover != null) {
+      mover.interrupt();
+    }
     // Not under our lock: a start that takes long must not keep a VM from being stopped.
     node.stop(key, grace);
   }
@@ -294,6 +343,9 @@ final class PodVms {
         return Optional.empty();
       }
       var memory = places.leave(key);
+      if (status(key).isEmpty()) {
+        return Optional.of(new Ending(0, Reason.MOVED));
+      }
       var crashed = memory || QemuLog.crashed(node.layout(), key);
       node.stop(key, Duration.ZERO);
       release(key);
@@ -308,6 +360,74 @@ final class PodVms {
    * @param status what the launcher exits with
    */
   record Ending(int status, Reason reason) {}
+
+  /** Moves a VM that runs to another node; if it fails, the VM runs on here. */
+  Migrated leave(VmKey key, Journey to) throws IOException {
+    try (var _ = locks.lock(key)) {
+      leaving.put(key, Thread.currentThread());
+      try {
+        return node.migrate(key, to);
+      } finally {
+        leaving.remove(key);
+        Cancellation.shield(() -> forgetIfGone(key));
+      }
+    }
+  }
+
+  /** There may be nothing of a VM that was here, or should have come. */
+  void forgetIfGone(VmKey key) {
+    try (var _ = locks.lock(key)) {
+      var owner = owners.find(key);
+      if (owner.isEmpty() || status(key).isPresent()) {
+        return;
+      }
+      leases.release(owner.get(), owner.get().leases());
+      if (owner.get().kind() == Owner.Kind.VIRTUAL_MACHINE) {
+        api.vm(key.namespace(), key.name()).ifPresent(api::release);
+      }
+      forget(key);
+    } catch (IOException | KubernetesClientException | PlatterException e) {
+      // Its record stays; leases are given back by the next sweep.
+      log.accept(key + ": its leases stay for now: " + e.getMessage());
+    }
+  }
+
+  /**
+   * Makes ready for a VM that comes to this pod while it runs. The caller holds the VM's lock, and
+   * says {@link #endArrival} in the end.
+   *
+   * @param from the node that it comes from
+   * @return what its disks need
+   */
+  SecretData beginArrival(Pod pod, Plan plan, String from) throws IOException {
+    var owner = Owner.of(pod);
+    var key = owner.key();
+    known(owner);
+    var given = gathering.of(pod);
+    var vm = given.vms().getFirst();
+    if (!vm.uuid().equals(plan.uuid()) || owner.kind() != Owner.Kind.VIRTUAL_MACHINE) {
+      throw PlatterException.of(Code.CONFLICT, "the pod here is of another VM " + key, "");
+    }
+    var before = status(key);
+    if (before.isPresent()) {
+      makeRoom(owner, before.get().plan());
+    }
+    uuids.putIfAbsent(vm.uuid(), key);
+    var uses = DiskUse.of(vm, given, plan);
+    var begun = owner.startingAt(0, uses.stream().map(DiskLeases::name).distinct().toList());
+    owners.put(begun);
+    if (!api.keep(key.namespace(), key.name(), owner.uid())) {
+      throw PlatterException.of(Code.NOT_FOUND, "there is no VirtualMachine " + key, "");
+    }
+    leases.take(begun, uses, from);
+    starts.begin(vm.uuid(), pod, new StartClock(), Images.BytesDone.NOBODY);
+    return given.secrets();
+  }
+
+  void endArrival(VmKey key, UUID vm) {
+    starts.end(vm);
+    forgetIfGone(key);
+  }
 
   /** Takes down, with all its disks, what was made for an owner that is gone. */
   void remove(Owner owner) throws IOException {

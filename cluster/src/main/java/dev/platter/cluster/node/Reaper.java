@@ -73,7 +73,7 @@ final class Reaper {
       vms.remove(owner);
       return;
     }
-    var pod = api.pod(key.namespace(), key.name());
+    var pod = api.pod(key.namespace(), vm.get().pod());
     var there = pod.map(found -> found.getSpec().getNodeName()).orElse(node);
     if (pod.isPresent() && (there == null || there.equals(node))) {
       return; // It ends first.

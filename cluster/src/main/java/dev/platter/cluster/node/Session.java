@@ -76,9 +76,12 @@ final class Session {
     send(new Frame(Kind.CONSOLE, new byte[0])); // From now on it is ours to start.
     Thread.ofVirtual().name("launcher " + key).start(this::listen); // ends with the connection
     long position;
+    if (PodVms.awaitsVm(pod) && !awaitArrival()) {
+      return;
+    }
     switch (first.kind()) {
       case START -> {
-        if (!awaitIdentity() || !start()) {
+        if (!PodVms.awaitsVm(pod) && (!awaitIdentity() || !start())) {
           return;
         }
         position = 0;
@@ -93,6 +96,22 @@ final class Session {
     }
     stopWhenUp(false, true);
     follow(owner.get().console() + position);
+  }
+
+  /** Waits for a VM that moves here; false if it was given up. */
+  private boolean awaitArrival() throws IOException, InterruptedException {
+    for (var pause = BUSY_PAUSE; !vms.hasArrived(pod); pause = Math.min(2 * pause, IDLE_PAUSE)) {
+      if (gone) {
+        return false;
+      }
+      if (isStopping()) {
+        send(Frame.exit(0, ""));
+        return false;
+      }
+      Thread.sleep(pause);
+    }
+    reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
+    return true;
   }
 
   /** Waits for the disk of the VM's identity, if it has one; false if it was given up. */
@@ -247,7 +266,7 @@ final class Session {
     }
     var ending = found.get();
     var reason = ending.reason();
-    if (reason != Reason.STOPPED) {
+    if (!reason.isNormal()) {
       reports.failed(reason);
     }
     reports.report(false, reason, reason.sentence());

@@ -3,6 +3,7 @@ package dev.platter.cluster.webhook;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Credentials;
 import dev.platter.model.DeviceSource;
@@ -16,6 +17,7 @@ import dev.platter.model.IscsiSource;
 import dev.platter.model.NbdSource;
 import dev.platter.model.RbdSource;
 import dev.platter.model.SecretRef;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
 import dev.platter.model.VolumeSource;
@@ -120,6 +122,7 @@ record DataRef(Kind kind, String name, boolean optional) {
           Stream.concat(
               Stream.ofNullable(http.ca()), http.headers().stream().map(HttpSource.Header::value));
       case ImageSource _,
+          ContainerImageSource _,
           FileSource _,
           BlankSource _,
           VolumeSource _,
@@ -129,6 +132,7 @@ record DataRef(Kind kind, String name, boolean optional) {
           DiskImgSource _,
           ClaimSource _,
           ContainerSource _,
+          ServedSource _,
           IdentitySource _ ->
           Stream.empty();
     };

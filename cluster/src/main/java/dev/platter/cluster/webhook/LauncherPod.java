@@ -147,8 +147,10 @@ public final class LauncherPod {
     if (!Json.text(object, "kind", "").equals("VirtualMachine")) {
       throw Json.refused(what + ": must be one VirtualMachine");
     }
+    // A pod that a VM moves to has a name of its own, and starts no VM.
+    var name = Json.text(annotations, Names.MOVED_VM, Json.text(metadata, "name", ""));
     if (!namespace.equals(Json.text(written, "namespace"))
-        || !Json.text(metadata, "name", "").equals(Json.text(written, "name"))) {
+        || !name.equals(Json.text(written, "name"))) {
       throw Json.refused(what + ": namespace and name are not those of the pod");
     }
     try {

@@ -2,6 +2,7 @@ package dev.platter.cluster.webhook;
 
 import dev.platter.model.BlankSource;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ContainerSource;
 import dev.platter.model.Credentials;
 import dev.platter.model.DeviceSource;
@@ -17,6 +18,7 @@ import dev.platter.model.IscsiSource;
 import dev.platter.model.NbdSource;
 import dev.platter.model.RbdSource;
 import dev.platter.model.SecretRef;
+import dev.platter.model.ServedSource;
 import dev.platter.model.Vm;
 import dev.platter.model.VolumeSource;
 import java.net.Inet4Address;
@@ -63,6 +65,9 @@ public final class TenantRules {
       if (disk.source() instanceof ContainerSource) {
         out.add("disk " + disk.name() + ": only a VirtualMachine object can have a container.");
       }
+      if (disk.source() instanceof ServedSource) {
+        out.add("disk " + disk.name() + ": only a VirtualMachine object can have it served.");
+      }
     }
     return List.copyOf(out);
   }
@@ -75,6 +80,9 @@ public final class TenantRules {
       case FileSource _ ->
           refuse(disk, "a file source is a path on a node; use an image or a claim instead.");
       case ImageSource image -> image(disk, image.reference());
+      case ContainerImageSource _ ->
+          refuse(disk, "VMs of a cluster do not run container images; use an image with a disk.");
+      case ServedSource served -> image(disk, served.image());
       case NbdSource nbd -> {
         if (nbd.socket() != null) {
           refuse(disk, "a socket is a path on a node; use nbd with a host instead.");

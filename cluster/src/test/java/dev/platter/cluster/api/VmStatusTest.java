@@ -27,7 +27,7 @@ class VmStatusTest {
             .add(Condition.READY, true, Reason.RUNNING, Reason.RUNNING.sentence())
             .all();
     var disk = new VmStatus.DiskStatus("root", "image", "sha256:1", 4L, List.of("a"), 1L, 2L, 50);
-    var source = new VmStatus.SourceStatus("data", "v", "{}");
+    var source = new VmStatus.SourceStatus("data", "v", "{}", null);
     var status =
         new VmStatus(VmPhase.RUNNING, conditions, "node1", List.of(source), List.of(disk), 3L);
     assertThat(Serialization.asJson(status)).isEqualTo(EVERYTHING);

@@ -1,8 +1,10 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.Node;
@@ -27,6 +29,7 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
   boolean podsHidden;
+  boolean behind;
   int refusal;
 
   void put(VirtualMachine vm) {
@@ -121,6 +124,34 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   public void status(VirtualMachine vm, VmStatus status) {
     writes.add("status " + status.phase().word());
     vm.setStatus(status);
+  }
+
+  @Override
+  public void statusOfThis(VirtualMachine vm, VmStatus status) {
+    if (behind) {
+      throw new KubernetesClientException("it has changed", 409, null);
+    }
+    status(vm, status);
+  }
+
+  @Override
+  public void podGone(VirtualMachine vm) {
+    throw new AssertionError("nothing has moved");
+  }
+
+  @Override
+  public void keep(VirtualMachineMigration migration, VirtualMachine vm) {
+    migration.getMetadata().setFinalizers(new ArrayList<>(List.of(Names.MIGRATION_FINALIZER)));
+  }
+
+  @Override
+  public void finalizers(VirtualMachineMigration migration, List<String> finalizers) {
+    migration.getMetadata().setFinalizers(new ArrayList<>(finalizers));
+  }
+
+  @Override
+  public void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status) {
+    migration.setStatus(status);
   }
 
   @Override

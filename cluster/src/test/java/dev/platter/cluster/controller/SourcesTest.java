@@ -45,6 +45,7 @@ class SourcesTest {
               new VolumeCalls(this::send, Runnable::run, () -> now),
               _ -> {},
               () -> now),
+          new Wrappers(cluster, cluster, () -> now),
           () -> now);
 
   private Source send(Pod pod, String volume, VolumeCalls.Kind kind) throws IOException {

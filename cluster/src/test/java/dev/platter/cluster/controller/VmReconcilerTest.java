@@ -36,6 +36,7 @@ class VmReconcilerTest {
               new VolumeCalls((_, _, _) -> null, Runnable::run, () -> NOW),
               _ -> {},
               () -> NOW),
+          new Wrappers(cluster, cluster, () -> NOW),
           () -> NOW);
 
   @BeforeEach

@@ -2,25 +2,18 @@ package dev.platter.cluster.csi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.cluster.node.PodDirectory;
-import dev.platter.lab.Shell;
-import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
-import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The driver against {@code csi-sanity} of Kubernetes, which speaks with the gRPC of Go, as kubelet
- * does. It knows no inline volumes and has a controller make those that it publishes, so what is
- * left are identity, node information and refusals; docs/cluster.md says why of each that is not.
+ * The driver of sockets against {@code csi-sanity}. That knows no inline volumes and has a
+ * controller make those that it publishes, so what is left are identity, node information and
+ * refusals; docs/cluster.md says why of each that is not.
  */
 class CsiSanityTest {
-  private static final Duration TO_BUILD = Duration.ofMinutes(15);
-
   /** Those of a controller, which do not ask first whether there is one. */
   private static final String NEED_A_CONTROLLER = "\\[Controller Server]|should remove target path";
 
@@ -28,25 +21,18 @@ class CsiSanityTest {
 
   @Test
   void keepsWhatTheSpecificationSays() throws Exception {
-    var sanity =
-        Shell.shell()
-            .within(TO_BUILD)
-            .check(Path.of(System.getProperty("repo.root"), "lab/csi-sanity/build"))
-            .out()
-            .strip();
-    var report = root.resolve("report.json");
+    Map<String, Integer> outcomes;
     try (var pods = new PodDirectory(root, (_, _) -> {});
         var _ = CsiServer.start(root, "node1", pods)) {
-      Shell.run(
-          sanity,
-          "--csi.endpoint=unix:" + root.resolve("plugins/csi.platter.dev/csi.sock"),
-          "--csi.mountdir=" + root.resolve("target"),
-          "--csi.stagingdir=" + root.resolve("staging"),
-          "--ginkgo.skip=" + NEED_A_CONTROLLER,
-          "--ginkgo.json-report=" + report,
-          "--ginkgo.no-color");
+      outcomes =
+          CsiSanity.run(
+              root.resolve("plugins/csi.platter.dev/csi.sock"),
+              root,
+              "--csi.mountdir=" + root.resolve("target"),
+              "--csi.stagingdir=" + root.resolve("staging"),
+              "--ginkgo.skip=" + NEED_A_CONTROLLER);
     }
-    assertThat(outcomes(report))
+    assertThat(outcomes)
         .isEqualTo(
             Map.ofEntries(
                 Map.entry("passed", 10),
@@ -61,22 +47,5 @@ class CsiSanityTest {
                 Map.entry("skipped NodeStageVolume not supported", 3),
                 Map.entry("skipped NodeUnstageVolume not supported", 2),
                 Map.entry("skipped Service does not have single node multi writer capability", 1)));
-  }
-
-  /** How many tests ended so; of those that did not run, with the reason that they give. */
-  private static Map<String, Integer> outcomes(Path report) throws IOException {
-    var outcomes = new TreeMap<String, Integer>();
-    for (var suite : new ObjectMapper().readTree(report.toFile())) {
-      for (var test : suite.get("SpecReports")) {
-        var state = test.get("State").asText();
-        if (test.get("LeafNodeType").asText().equals("It")) {
-          outcomes.merge(
-              state.equals("passed") ? state : state + " " + test.at("/Failure/Message").asText(),
-              1,
-              Integer::sum);
-        }
-      }
-    }
-    return outcomes;
   }
 }

@@ -8,13 +8,16 @@ import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** Pods and VM objects in memory. */
 final class FakeApi implements Api {
@@ -23,6 +26,11 @@ final class FakeApi implements Api {
   final Set<String> kept = new HashSet<>();
   final List<List<DiskStatus>> told = new ArrayList<>();
   final Map<String, Pod> heard = new HashMap<>();
+
+  /** What is found of a claim at one time after another; the last one from then on. */
+  final Queue<PersistentVolumeClaim> claims = new ArrayDeque<>();
+
+  @Nullable PersistentVolume volume;
   boolean away;
 
   private void mustBeThere() {
@@ -56,12 +64,12 @@ final class FakeApi implements Api {
 
   @Override
   public Optional<PersistentVolumeClaim> claim(String namespace, String name) {
-    return Optional.empty();
+    return Optional.ofNullable(claims.size() > 1 ? claims.remove() : claims.peek());
   }
 
   @Override
   public Optional<PersistentVolume> volume(String name) {
-    return Optional.empty();
+    return Optional.ofNullable(volume);
   }
 
   @Override

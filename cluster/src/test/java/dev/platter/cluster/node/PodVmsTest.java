@@ -5,24 +5,31 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.cluster.api.Names;
 import dev.platter.dialect.Manifests;
+import dev.platter.model.Claim;
 import dev.platter.model.PlatterException;
 import dev.platter.node.Hypervisor;
 import dev.platter.node.LiveDisks;
 import dev.platter.node.Machine;
 import dev.platter.node.Node;
 import dev.platter.node.image.Images;
+import dev.platter.plan.FillRecord;
 import dev.platter.plan.NodeFacts.Accelerator;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.OwnerReferenceBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolumeBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
+import io.fabric8.kubernetes.api.model.Quantity;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
@@ -54,9 +61,12 @@ class PodVmsTest {
     node = new Node(layout, machine(), fake(Images.class), starts);
     node.tidy();
     // No VM here has a disk that other nodes reach, so nobody asks for a lease.
-    var leases = new DiskLeases(null, "platter-system", "node1");
-    vms = new PodVms(node, api, new Gathering(work, api), owners, leases, work, starts, _ -> {});
+    vms = vms(starts, new DiskLeases(null, "platter-system", "node1"));
     reaper = new Reaper(owners, vms, api, "node1", _ -> {});
+  }
+
+  private PodVms vms(Starts starts, DiskLeases leases) throws IOException {
+    return new PodVms(node, api, new Gathering(work, api), owners, leases, work, starts, _ -> {});
   }
 
   private Machine machine() {
@@ -170,7 +180,7 @@ class PodVmsTest {
   }
 
   private void object(String uid, boolean deleted) {
-    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted));
+    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted, "db", null));
   }
 
   private static String uid(int n) {
@@ -187,6 +197,63 @@ class PodVmsTest {
     running.clear();
     assertThat(vms.ended(KEY, OptionalLong.empty())).isPresent();
     api.pods.clear();
+  }
+
+  private static PersistentVolumeClaim claim(String record) {
+    return new PersistentVolumeClaimBuilder()
+        .withNewMetadata()
+        .withName("data")
+        .withNamespace("default")
+        .withAnnotations(record.isEmpty() ? Map.of() : Map.of(Claim.FILL_RECORD, record))
+        .endMetadata()
+        .withNewSpec()
+        .withAccessModes("ReadWriteOnce")
+        .withVolumeMode("Block")
+        .withVolumeName("pv")
+        .withNewResources()
+        .addToRequests("storage", new Quantity("1Gi"))
+        .endResources()
+        .endSpec()
+        .build();
+  }
+
+  @Test
+  void aClaimIsLookedAtAgainWhenItsLeaseIsTaken() throws IOException {
+    var half = new FillRecord("a.example/f:1", "sha256:" + "0".repeat(64), "", "1", false).text();
+    api.claims.addAll(List.of(claim(""), claim(half)));
+    api.volume =
+        new PersistentVolumeBuilder()
+            .withNewMetadata()
+            .withName("pv")
+            .endMetadata()
+            .withNewSpec()
+            .withAccessModes("ReadWriteOnce")
+            .withVolumeMode("Block")
+            .addToCapacity("storage", new Quantity("1Gi"))
+            .withNewClaimRef()
+            .withNamespace("default")
+            .withName("data")
+            .endClaimRef()
+            .withNewIscsi()
+            .withTargetPortal("192.0.2.1:3260")
+            .withIqn("iqn.2017-01.a:b")
+            .withLun(0)
+            .endIscsi()
+            .endSpec()
+            .build();
+    object(uid(1), false);
+    try (var server = new LeaseServer()) {
+      var leasing =
+          vms(new Starts(_ -> {}), new DiskLeases(server.client(), "platter-system", "node1"));
+      var pod =
+          pod(uid(2), description("{\"name\": \"data\", \"source\": {\"pvc\": \"data\"}}"), uid(1));
+      assertThatThrownBy(() -> leasing.start(pod))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining("holds a part of the image a.example/f:1");
+      assertThat(server.taken()).isPositive();
+      assertThat(server.held()).as("it is given back").isZero();
+    }
+    assertThat(running).isEmpty();
   }
 
   @Test

@@ -15,6 +15,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -153,6 +154,49 @@ public final class Qcow2Overlay {
     writeRefcounts(file, layout);
     SparseWriter.extend(file, layout.end() * CLUSTER);
     writeTables(file, layout, addresses);
+  }
+
+  /**
+   * The same for clusters that lie anywhere in the file, with an L2 table for each stretch of the
+   * disk.
+   *
+   * @param places addresses in the disk to those in the file, ascending
+   */
+  static void describe(
+      FileChannel file,
+      @Nullable Backing backing,
+      long size,
+      OverlayLayout layout,
+      Map<Long, Long> places)
+      throws IOException {
+    write(file, header(backing, size, layout), 0);
+    writeRefcounts(file, layout);
+    SparseWriter.extend(file, layout.end() * CLUSTER);
+    ByteBuffer l1 = ByteBuffer.allocate(layout.l1Entries() * 8);
+    for (int i = 0; i < layout.l1Entries(); i++) {
+      l1.putLong((layout.firstL2() + i) * CLUSTER | COPIED);
+    }
+    write(file, l1.flip(), layout.firstL1() * CLUSTER);
+    byte[] l2 = new byte[CLUSTER];
+    long table = -1;
+    for (var place : places.entrySet()) {
+      long number = place.getKey() / OverlayLayout.L2_COVERAGE;
+      if (number != table) {
+        writeL2(file, layout, table, l2);
+        table = number;
+      }
+      int entry = (int) (place.getKey() % OverlayLayout.L2_COVERAGE / CLUSTER);
+      ByteBuffer.wrap(l2).putLong(entry * 8, place.getValue() | COPIED);
+    }
+    writeL2(file, layout, table, l2);
+  }
+
+  private static void writeL2(FileChannel file, OverlayLayout layout, long number, byte[] table)
+      throws IOException {
+    if (number >= 0) {
+      SparseWriter.write(file, ByteBuffer.wrap(table), (layout.firstL2() + number) * CLUSTER);
+      Arrays.fill(table, (byte) 0);
+    }
   }
 
   static void check(long[] addresses, long size) {

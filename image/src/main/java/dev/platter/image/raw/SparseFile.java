@@ -2,6 +2,7 @@ package dev.platter.image.raw;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.LongConsumer;
 
@@ -69,6 +70,38 @@ public final class SparseFile {
     try (NativeFile file = NativeFile.create(path)) {
       file.truncate(size);
       file.channel().force(true);
+    }
+  }
+
+  /**
+   * A new file that has the blocks of another until either is written to, as they are at one moment
+   * even if somebody writes meanwhile; synced. False, and the name is free, where the file system
+   * cannot.
+   *
+   * @param size not less than that of the source
+   */
+  public static boolean share(Path source, Path target, long size) throws IOException {
+    try (NativeFile from = NativeFile.open(source);
+        NativeFile to = NativeFile.create(target)) {
+      if (!to.cloneFrom(from)) {
+        Files.delete(target);
+        return false;
+      }
+      if (size > to.channel().size()) {
+        to.truncate(size);
+      }
+      to.channel().force(true);
+      return true;
+    }
+  }
+
+  /** Makes a file larger by a hole, synced; one that is that large already stays as it is. */
+  public static void grow(Path path, long size) throws IOException {
+    try (NativeFile file = NativeFile.openToWrite(path)) {
+      if (size > file.channel().size()) {
+        file.truncate(size);
+        file.channel().force(true);
+      }
     }
   }
 }

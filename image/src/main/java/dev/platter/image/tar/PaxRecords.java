@@ -8,12 +8,22 @@ import java.util.Map;
 /**
  * The {@code "<length> <key>=<value>\n"} records of a pax header.
  *
- * <p>Only path, linkpath and size are kept: the rest (times, owners, extended attributes) says
- * nothing about the bytes of a file. Sparse files are refused here, because a reader that ignores
+ * <p>Kept are path, linkpath, size, owner, time and extended attributes; the value of an attribute
+ * has one character for each byte. Sparse files are refused here, because a reader that ignores
  * those records would silently hand out the packed bytes.
  */
 final class PaxRecords {
+  /** Before the name of an extended attribute. */
+  static final String XATTR = "SCHILY.xattr.";
+
   private PaxRecords() {}
+
+  /** Whether records that hold for all entries would rename or resize every one of them. */
+  static boolean placeFiles(Map<String, String> records) {
+    return records.containsKey("path")
+        || records.containsKey("linkpath")
+        || records.containsKey("size");
+  }
 
   static Map<String, String> parse(byte[] data, long offset) throws BadImageException {
     var records = new LinkedHashMap<String, String>();
@@ -34,12 +44,16 @@ final class PaxRecords {
       if (end <= space + 1 || end > data.length || data[end - 1] != '\n') {
         throw bad("a record does not end where it says", offset);
       }
-      String record = new String(data, space + 1, end - space - 2, StandardCharsets.UTF_8);
-      int equals = record.indexOf('=');
-      if (equals <= 0) {
+      int equals = space + 1;
+      while (equals < end && data[equals] != '=') {
+        equals++;
+      }
+      if (equals == end || equals == space + 1) {
         throw bad("a record has no key", offset);
       }
-      keep(records, record.substring(0, equals), record.substring(equals + 1), offset);
+      String key = new String(data, space + 1, equals - space - 1, StandardCharsets.UTF_8);
+      var charset = key.startsWith(XATTR) ? StandardCharsets.ISO_8859_1 : StandardCharsets.UTF_8;
+      keep(records, key, new String(data, equals + 1, end - equals - 2, charset), offset);
       at = end;
     }
     return records;
@@ -50,7 +64,12 @@ final class PaxRecords {
     if (key.startsWith("GNU.sparse.")) {
       throw TarReader.sparse(offset);
     }
+    if (key.startsWith(XATTR)) {
+      records.put(key, value);
+      return;
+    }
     switch (key) {
+      case "uid", "gid", "mtime" -> records.put(key, value);
       case "path", "linkpath", "size" -> {
         if (value.indexOf('\0') >= 0) {
           throw bad(key + " has a NUL byte in it", offset);

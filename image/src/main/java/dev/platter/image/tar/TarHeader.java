@@ -20,6 +20,9 @@ record TarHeader(String name, char type, long size, String linkName) {
   static final int TYPE = 156;
   static final int LINK = 157;
   static final int MAGIC = 257;
+  static final int MAJOR = 329;
+  static final int MINOR = 337;
+  static final int NUMBER_LENGTH = 8;
   private static final int PREFIX = 345;
   private static final int PREFIX_LENGTH = 155;
 
@@ -57,8 +60,7 @@ record TarHeader(String name, char type, long size, String linkName) {
   }
 
   /** Octal digits between blanks, or, with the top bit set, a big-endian binary number. */
-  private static long number(byte[] block, int at, int length, long offset)
-      throws BadImageException {
+  static long number(byte[] block, int at, int length, long offset) throws BadImageException {
     if ((block[at] & 0x80) != 0) {
       long value = block[at] & 0x7f;
       for (int i = at + 1; i < at + length; i++) {

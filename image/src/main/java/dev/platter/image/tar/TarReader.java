@@ -32,6 +32,9 @@ public final class TarReader {
   private long remaining;
   private int padding;
   private boolean ended;
+  private byte[] entryBlock = new byte[0];
+  private Map<String, String> entryPax = Map.of();
+  private long entryAt;
 
   public TarReader(InputStream in) {
     this.in = in;
@@ -62,7 +65,7 @@ public final class TarReader {
         case 'K' -> longLink = string(headerData(header, at));
         case 'x' -> pax = PaxRecords.parse(headerData(header, at), at);
         case 'g' -> {
-          if (!PaxRecords.parse(headerData(header, at), at).isEmpty()) {
+          if (PaxRecords.placeFiles(PaxRecords.parse(headerData(header, at), at))) {
             throw new BadImageException(
                 "the pax header at byte " + at + " sets a name or size for all entries");
           }
@@ -81,6 +84,11 @@ public final class TarReader {
     return content;
   }
 
+  /** Who owns the current entry, and the like; who wants only the bytes need not ask. */
+  public TarAttributes attributes() throws BadImageException {
+    return TarAttributes.of(entryBlock, entryPax, entryAt);
+  }
+
   /** Where in the archive the next byte is; after {@link #next}, the first of the content. */
   public long position() {
     return offset;
@@ -93,6 +101,9 @@ public final class TarReader {
       @Nullable String longLink,
       Map<String, String> pax)
       throws BadImageException {
+    entryBlock = block.clone();
+    entryPax = pax;
+    entryAt = at;
     String written = prefer(pax.get("path"), longName, header.name());
     TarEntry.Type type = type(header.type(), written);
     String link =

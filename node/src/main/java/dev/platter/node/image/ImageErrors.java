@@ -18,16 +18,20 @@ final class ImageErrors {
   }
 
   static <T> T explained(String reference, Work<T> work) {
+    return explained(reference, "An image for a VM has one raw or qcow2 file in /disk.", work);
+  }
+
+  /**
+   * @param wanted what the image should be like
+   */
+  static <T> T explained(String reference, String wanted, Work<T> work) {
     try {
       return work.get();
     } catch (ClosedByInterruptException e) {
       throw Cancellation.cancelled();
     } catch (BadImageException e) {
       throw PlatterException.of(
-          Code.REFUSED,
-          "the image " + reference + " is refused: " + e.getMessage(),
-          "An image for a VM has one raw or qcow2 file in /disk.",
-          e);
+          Code.REFUSED, "the image " + reference + " is refused: " + e.getMessage(), wanted, e);
     } catch (RegistryException e) {
       throw PlatterException.of(
           code(e), "the image " + reference + ": " + e.getMessage(), advice(e), e);

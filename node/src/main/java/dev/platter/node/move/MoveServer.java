@@ -27,10 +27,13 @@ import javax.net.ssl.SSLSocket;
  * node that is known may have is for the lender to say.
  */
 public final class MoveServer implements AutoCloseable {
-  private static final int MOST = 16;
+  /** With this number begins what is about running VMs. */
+  public static final int GUESTS = 0x50474d31; // PGM1
+
+  private static final int MOST = 64;
   private static final int PATIENCE = 60_000;
   private static final int HANDSHAKE_PATIENCE = 10_000;
-  static final int BUFFER = 1 << 18;
+  public static final int BUFFER = 1 << 18;
 
   /** Decides about disks. */
   public interface Lender {
@@ -49,10 +52,22 @@ public final class MoveServer implements AutoCloseable {
     boolean lasts();
   }
 
+  /** Takes in VMs that run. */
+  public interface Guests {
+    /**
+     * Talks with the other side until both have no more to say.
+     *
+     * @param node who it is
+     */
+    void serve(String node, Socket socket, DataInputStream in, DataOutputStream out)
+        throws IOException;
+  }
+
   private final ServerSocket listener;
   private final SSLContext tls;
   private final Function<String, Optional<String>> peers;
   private final Lender lender;
+  private final Guests guests;
   private final Consumer<String> log;
   private final Semaphore room = new Semaphore(MOST);
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
@@ -62,12 +77,33 @@ public final class MoveServer implements AutoCloseable {
       Credentials own,
       Function<String, Optional<String>> peers,
       Lender lender,
+      Guests guests,
       Consumer<String> log) {
     this.listener = listener;
     this.tls = own.context(fingerprint -> peers.apply(fingerprint).isPresent());
     this.peers = peers;
     this.lender = lender;
+    this.guests = guests;
     this.log = log;
+  }
+
+  /** One that takes in no VMs. */
+  public static MoveServer start(
+      InetSocketAddress address,
+      Credentials own,
+      Function<String, Optional<String>> peers,
+      Lender lender,
+      Consumer<String> log)
+      throws IOException {
+    return start(
+        address,
+        own,
+        peers,
+        lender,
+        (node, _, _, _) -> {
+          throw new IOException("no VM comes here from " + node);
+        },
+        log);
   }
 
   /**
@@ -78,6 +114,7 @@ public final class MoveServer implements AutoCloseable {
       Credentials own,
       Function<String, Optional<String>> peers,
       Lender lender,
+      Guests guests,
       Consumer<String> log)
       throws IOException {
     var listener = new ServerSocket();
@@ -88,7 +125,7 @@ public final class MoveServer implements AutoCloseable {
       listener.close();
       throw new IOException("cannot listen on " + address + ": " + e.getMessage(), e);
     }
-    var server = new MoveServer(listener, own, peers, lender, log);
+    var server = new MoveServer(listener, own, peers, lender, guests, log);
     Thread.ofPlatform().daemon().name("moves").start(server::accept);
     return server;
   }
@@ -119,6 +156,7 @@ public final class MoveServer implements AutoCloseable {
     try (plain) {
       plain.setSoTimeout(HANDSHAKE_PATIENCE);
       plain.setTcpNoDelay(true);
+      plain.setKeepAlive(true);
       var socket = (SSLSocket) tls.getSocketFactory().createSocket(plain, null, true);
       socket.setUseClientMode(false);
       socket.setSSLParameters(Credentials.parameters());
@@ -143,17 +181,22 @@ public final class MoveServer implements AutoCloseable {
   private void serve(SSLSocket socket, String node) throws IOException {
     var in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), BUFFER));
     var out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), BUFFER));
-    var request = Wire.request(in);
+    var magic = in.readInt();
+    if (magic == GUESTS) {
+      guests.serve(node, socket, in, out);
+      return;
+    }
+    var request = Wire.request(magic, in);
     socket.setSoTimeout(PATIENCE);
     Loan loan;
     try {
       loan = lender.lend(node, request.key(), request.uid());
     } catch (PlatterException e) {
-      Wire.no(out, e);
+      Answer.no(out, e);
       return;
     }
     try (var disk = OverlayReader.open(loan.file())) {
-      Wire.yes(out);
+      Answer.yes(out);
       new OverlaySender(disk, loan::lasts).send(in, out);
     }
   }

@@ -15,7 +15,7 @@ import java.nio.file.Path;
 import javax.net.ssl.SSLSocket;
 
 /**
- * A node that has a disk, as the one sees it that wants it.
+ * A node, as those see it who want something of it.
  *
  * @param fingerprint of its certificate
  */
@@ -45,28 +45,38 @@ public record MoveSource(InetSocketAddress address, String fingerprint) {
       Qcow2Overlay.Backing backing,
       Watcher watcher)
       throws IOException {
-    var tls = own.context(fingerprint::equals);
-    try (var plain = new Socket()) {
+    try (var socket = connect(own)) {
+      var in =
+          new DataInputStream(new BufferedInputStream(socket.getInputStream(), MoveServer.BUFFER));
+      var out =
+          new DataOutputStream(
+              new BufferedOutputStream(socket.getOutputStream(), MoveServer.BUFFER));
+      Wire.ask(out, new Wire.Request(key, uid));
+      Answer.read(in);
+      pull(in, out, file, backing, watcher);
+    }
+  }
+
+  /** Both sides are known to each other then. It fails if nothing comes for a minute. */
+  public SSLSocket connect(Credentials own) throws IOException {
+    var plain = new Socket();
+    try {
       plain.connect(address, CONNECT_PATIENCE);
       plain.setSoTimeout(PATIENCE);
       plain.setTcpNoDelay(true);
-      try (var socket =
+      plain.setKeepAlive(true);
+      var socket =
           (SSLSocket)
-              tls.getSocketFactory()
-                  .createSocket(plain, address.getHostString(), address.getPort(), true)) {
-        socket.setUseClientMode(true);
-        socket.setSSLParameters(Credentials.parameters());
-        socket.startHandshake();
-        var in =
-            new DataInputStream(
-                new BufferedInputStream(socket.getInputStream(), MoveServer.BUFFER));
-        var out =
-            new DataOutputStream(
-                new BufferedOutputStream(socket.getOutputStream(), MoveServer.BUFFER));
-        Wire.ask(out, new Wire.Request(key, uid));
-        Wire.answer(in);
-        pull(in, out, file, backing, watcher);
-      }
+              own.context(fingerprint::equals)
+                  .getSocketFactory()
+                  .createSocket(plain, address.getHostString(), address.getPort(), true);
+      socket.setUseClientMode(true);
+      socket.setSSLParameters(Credentials.parameters());
+      socket.startHandshake();
+      return socket;
+    } catch (IOException | RuntimeException e) {
+      plain.close();
+      throw e;
     }
   }
 

@@ -1,0 +1,181 @@
+package dev.platter.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.platter.lab.CsiSidecars;
+import dev.platter.lab.KubeNode;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Volumes of the class platter-local, with the sidecars of Kubernetes and kubelets. */
+class LocalVolumeTest {
+  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
+  private static final String POOL = "/var/lib/platter-volumes";
+  private static final KubeNode NODE = CLUSTER.kube().node(1);
+  private static CsiSidecars sidecars;
+
+  @BeforeAll
+  static void install() {
+    sidecars = CsiSidecars.start(CLUSTER.kube());
+    CLUSTER.install("--volumes", POOL + ":2Gi", "--sidecars", CsiSidecars.IMAGES);
+    // Nobody has its image here; what it does is done below.
+    CLUSTER.kubectl("-n", "platter-system", "delete", "deployment", "platter-volumes-resizer");
+    CLUSTER.kubectl(
+        "-n", "platter-system", "rollout", "status", "ds/platter-volumes", "--timeout=120s");
+  }
+
+  @AfterAll
+  static void removeAll() {
+    CLUSTER.kubectl("-n", "platter-system", "delete", "ds", "platter-volumes", "--timeout=60s");
+    CLUSTER.await(
+        "pods of the driver are left",
+        () ->
+            CLUSTER.kubectl(
+                "-n",
+                "platter-system",
+                "get",
+                "pods",
+                "-l",
+                "app.kubernetes.io/name=platter-volumes"),
+        String::isBlank);
+    assertThat(NODE.exec("losetup", "--list", "--output", "BACK-FILE")).doesNotContain(POOL);
+    CLUSTER.kubectl("delete", "csidriver/local.csi.platter.dev", "sc/platter-local");
+    for (var node : CLUSTER.kube().nodes()) {
+      node.exec("rm", "-rf", POOL);
+    }
+    sidecars.close();
+  }
+
+  private static String claim(String name, String mode, String size, String source) {
+    return """
+    apiVersion: v1
+    kind: PersistentVolumeClaim
+    metadata: {name: %s}
+    spec:
+      accessModes: [ReadWriteOnce]
+      volumeMode: %s
+      storageClassName: platter-local
+      resources: {requests: {storage: %s}}
+      %s
+    ---
+    """
+        .formatted(name, mode, size, source);
+  }
+
+  private static String snapshot(String claim) {
+    return """
+    apiVersion: snapshot.storage.k8s.io/v1
+    kind: VolumeSnapshot
+    metadata: {name: %1$s}
+    spec: {volumeSnapshotClassName: platter-local, source: {persistentVolumeClaimName: %1$s}}
+    ---
+    """
+        .formatted(claim);
+  }
+
+  private static String from(String kind, String name) {
+    var group = kind.equals("VolumeSnapshot") ? "apiGroup: snapshot.storage.k8s.io, " : "";
+    return "dataSource: {%skind: %s, name: %s}".formatted(group, kind, name);
+  }
+
+  /** What a volume is made from is on one node, and the scheduler does not know of that. */
+  private static String pod(String name, String command, String files, String devices, String of) {
+    return """
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: %s}
+    spec:
+      nodeSelector: {kubernetes.io/hostname: %s}
+      terminationGracePeriodSeconds: 0
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: lab.local/busybox:1
+        command: [sh, -c, '%s']
+        volumeMounts: [%s]
+        volumeDevices: [%s]
+      volumes: [%s]
+    """
+        .formatted(name, NODE.name(), command, files, devices, of);
+  }
+
+  private static String volume(String claim) {
+    return "{name: %1$s, persistentVolumeClaim: {claimName: %1$s}},".formatted(claim);
+  }
+
+  @Test
+  void claimsAreWrittenSnapshottedRestoredClonedAndGone() {
+    CLUSTER.apply(
+        claim("files", "Filesystem", "64Mi", "")
+            + claim("device", "Block", "32Mi", "")
+            + pod(
+                "writer",
+                "echo before >/files/file; echo before >/dev/device; echo written;"
+                    + " until [ -e /files/go ]; do sleep 0.2; done;"
+                    + " echo after >/files/file; echo after >/dev/device; echo again; sleep 9999",
+                "{name: files, mountPath: /files}",
+                "{name: device, devicePath: /dev/device}",
+                volume("files") + volume("device")));
+    CLUSTER.awaitLog("writer", "^written");
+    assertThat(
+            CLUSTER.kubectl(
+                "-n",
+                "platter-system",
+                "get",
+                "csistoragecapacities",
+                "-o",
+                "jsonpath={.items[*].storageClassName}"))
+        .contains("platter-local");
+
+    CLUSTER.apply(snapshot("files") + snapshot("device"));
+    for (var name : new String[] {"files", "device"}) {
+      CLUSTER.kubectl(
+          "wait",
+          "--for=jsonpath={.status.readyToUse}=true",
+          "volumesnapshot/" + name,
+          "--timeout=60s");
+    }
+    CLUSTER.kubectl("exec", "writer", "--", "touch", "/files/go");
+    CLUSTER.awaitLog("writer", "^again");
+
+    CLUSTER.apply(
+        claim("old-files", "Filesystem", "64Mi", from("VolumeSnapshot", "files"))
+            + claim("old-device", "Block", "48Mi", from("VolumeSnapshot", "device"))
+            + claim("clone", "Filesystem", "64Mi", from("PersistentVolumeClaim", "files"))
+            + pod(
+                "reader",
+                "cat /old/file; head -n1 /dev/old; cat /clone/file; blockdev --getsize64 /dev/old",
+                "{name: old-files, mountPath: /old}, {name: clone, mountPath: /clone}",
+                "{name: old-device, devicePath: /dev/old}",
+                volume("old-files") + volume("old-device") + volume("clone")));
+    assertThat(CLUSTER.awaitLog("reader", "^\\d+$")).isEqualTo("before\nbefore\nafter\n50331648\n");
+
+    CLUSTER.kubectl("delete", "pods", "--all", "--timeout=60s");
+    CLUSTER.kubectl("delete", "volumesnapshots,pvc", "--all", "--timeout=60s");
+    CLUSTER.await(
+        "volumes or snapshots are left",
+        () -> CLUSTER.kubectl("get", "pv,volumesnapshotcontents", "-o", "name"),
+        String::isEmpty);
+    assertThat(
+            CLUSTER.kubectl(
+                "-n",
+                "platter-system",
+                "exec",
+                "ds/platter-volumes",
+                "-c",
+                "driver",
+                "--",
+                "sh",
+                "-c",
+                "ls "
+                    + POOL
+                    + "/volumes/volumes "
+                    + POOL
+                    + "/volumes/snapshots | grep -v : | grep . || true"))
+        .isBlank();
+    assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE").lines())
+        .filteredOn(line -> line.contains(POOL) || line.contains("csi"))
+        .hasSizeLessThanOrEqualTo(1);
+  }
+}

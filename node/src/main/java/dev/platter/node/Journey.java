@@ -1,0 +1,15 @@
+package dev.platter.node;
+
+import dev.platter.node.move.Credentials;
+import dev.platter.node.move.MoveSource;
+import java.util.UUID;
+
+/**
+ * Where a running VM goes on a cluster.
+ *
+ * @param move of this move and no other; the {@link Whereabouts} know it
+ * @param node the other node's name
+ * @param peer where its daemon is
+ * @param own who we are to it
+ */
+public record Journey(UUID move, String node, MoveSource peer, Credentials own) {}

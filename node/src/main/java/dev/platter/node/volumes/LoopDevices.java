@@ -1,0 +1,79 @@
+package dev.platter.node.volumes;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The block devices of files. The kernel is the only record of them: a file's are found by device
+ * and inode of the file, whatever its name was in the mount namespace of whoever made them. So a
+ * process that dies between two calls leaves nothing that the next one would not find.
+ */
+final class LoopDevices {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private LoopDevices() {}
+
+  record LoopDevice(Path path, boolean readOnly) {}
+
+  static List<LoopDevice> of(Path file) throws IOException {
+    var devices = new ArrayList<LoopDevice>();
+    if (!Files.exists(file)) {
+      return devices;
+    }
+    var list = Tool.run("losetup", "--json", "--list", "--associated", file.toString());
+    for (JsonNode device :
+        list.isBlank() ? JSON.createArrayNode() : JSON.readTree(list).path("loopdevices")) {
+      devices.add(
+          new LoopDevice(Path.of(device.path("name").asText()), device.path("ro").asBoolean()));
+    }
+    return devices;
+  }
+
+  /** The one that there is, or a new one. */
+  static Path attach(Path file, boolean readOnly) throws IOException {
+    var known = find(file, readOnly);
+    if (known.isPresent()) {
+      return known.get();
+    }
+    var words = new ArrayList<>(List.of("losetup", "--find", "--show"));
+    if (readOnly) {
+      words.add("--read-only");
+    }
+    words.add(file.toString());
+    var device = Path.of(Tool.run(words.toArray(String[]::new)).strip());
+    // What is written is in one page cache then, not in two; where the file system cannot, in two.
+    Tool.attempt("losetup", "--direct-io=on", device.toString());
+    return device;
+  }
+
+  static Optional<Path> find(Path file, boolean readOnly) throws IOException {
+    return of(file).stream()
+        .filter(device -> device.readOnly() == readOnly)
+        .map(LoopDevice::path)
+        .findFirst();
+  }
+
+  static void detachAll(Path file) throws IOException {
+    for (var device : of(file)) {
+      detach(device.path());
+    }
+  }
+
+  /** One that is still open goes when it is closed. */
+  static void detach(Path device) throws IOException {
+    Tool.run("losetup", "--detach", device.toString());
+  }
+
+  /** The device learns that its file is larger. */
+  static void grow(Path file) throws IOException {
+    for (var device : of(file)) {
+      Tool.run("losetup", "--set-capacity", device.path().toString());
+    }
+  }
+}

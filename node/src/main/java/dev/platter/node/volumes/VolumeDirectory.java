@@ -1,0 +1,155 @@
+package dev.platter.node.volumes;
+
+import dev.platter.image.raw.SparseFile;
+import dev.platter.model.ByteSize;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A directory whose files can share blocks. That is the pool's own where its file system can (XFS,
+ * Btrfs); elsewhere an XFS of ours in a sparse file there, mounted beside it.
+ *
+ * <p>Two devices of one file would be two file systems that know nothing of each other, so the
+ * file's device is looked for before one is made. It outlives the process, and the mount namespace
+ * of a container: whoever comes next mounts the same device, which is the same file system, also
+ * while volumes of it are in use.
+ */
+public final class VolumeDirectory implements AutoCloseable {
+  /** What XFS itself takes, for its log and its tables, at most. */
+  private static final long OWN_ROOM = 128L << 20;
+
+  private static final int OWN_SHARE = 16;
+
+  /** Or it would take up to 2 GiB, written at once. */
+  private static final String LOG = "size=64m";
+
+  private final Path pool;
+  private final @Nullable ByteSize limit;
+  private final boolean ours;
+
+  private VolumeDirectory(Path pool, @Nullable ByteSize limit, boolean ours) {
+    this.pool = pool;
+    this.limit = limit;
+    this.ours = ours;
+  }
+
+  /**
+   * @param limit how much volumes and snapshots may take if all are written in full, even if the
+   *     disk is smaller; null if no more than the disk has
+   */
+  public static VolumeDirectory open(Path pool, @Nullable ByteSize limit) throws IOException {
+    Durable.makeDirectories(pool);
+    var file = file(pool);
+    if (!Files.exists(file) && shares(pool)) {
+      return new VolumeDirectory(pool, limit, false);
+    }
+    var directory = new VolumeDirectory(pool, limit, true);
+    directory.mount();
+    return directory;
+  }
+
+  private static Path file(Path pool) {
+    return pool.resolve("volumes.xfs");
+  }
+
+  private static Path mountpoint(Path pool) {
+    return pool.resolve("volumes");
+  }
+
+  private static boolean shares(Path directory) throws IOException {
+    var one = directory.resolve(".probe");
+    var other = directory.resolve(".probe.shared");
+    try {
+      Files.deleteIfExists(one);
+      Files.deleteIfExists(other);
+      SparseFile.create(one, 4096);
+      return SparseFile.share(one, other, 4096);
+    } finally {
+      Files.deleteIfExists(one);
+      Files.deleteIfExists(other);
+    }
+  }
+
+  private void mount() throws IOException {
+    var file = file(pool);
+    var wanted = size();
+    if (!Files.exists(file)) {
+      make(file, wanted);
+    }
+    SparseFile.grow(file, wanted);
+    Durable.makeDirectories(mountpoint(pool));
+    if (Mounts.at(mountpoint(pool)).isEmpty()) {
+      Mounts.mount(
+          LoopDevices.attach(file, false), mountpoint(pool), "xfs", List.of("discard", "nouuid"));
+    }
+    LoopDevices.grow(file);
+    Tool.run("xfs_growfs", "-d", mountpoint(pool).toString());
+  }
+
+  private static void make(Path file, long size) throws IOException {
+    if (!Files.readString(Path.of("/proc/filesystems")).contains("\txfs\n")) {
+      Tool.attempt("modprobe", "xfs");
+    }
+    var temporary = file.resolveSibling(file.getFileName() + ".new");
+    Files.deleteIfExists(temporary);
+    SparseFile.create(temporary, size);
+    try {
+      Tool.run("mkfs.xfs", "-q", "-K", "-m", "reflink=1", "-l", LOG, temporary.toString());
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the file system of "
+              + file.getParent()
+              + " cannot share blocks, and no XFS can be made"
+              + " there: "
+              + e.getMessage(),
+          "Give the pool a directory on XFS or Btrfs, or 300 MiB or more.",
+          e);
+    }
+    Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE);
+    Durable.syncDirectory(Durable.parent(file));
+  }
+
+  /** Of our file system, so that the limit fits into it. */
+  private long size() throws IOException {
+    var bytes = limit == null ? Files.getFileStore(pool).getTotalSpace() : limit.bytes();
+    return bytes + bytes / OWN_SHARE + OWN_ROOM;
+  }
+
+  Path pool() {
+    return pool;
+  }
+
+  /** Where volumes are. */
+  Path path() {
+    return ours ? mountpoint(pool) : pool.resolve("volumes");
+  }
+
+  /**
+   * How much may be promised.
+   *
+   * @param written what volumes take already of a file system that is not ours
+   */
+  long limit(long written) throws IOException {
+    if (limit != null) {
+      return limit.bytes();
+    }
+    var taken = ours ? SparseFile.onDisk(file(pool)) : written;
+    return Files.getFileStore(pool).getUsableSpace() + taken;
+  }
+
+  /** Unmounts a file system of ours that nobody uses; one that is used stays for who comes next. */
+  @Override
+  public void close() throws IOException {
+    if (ours && Tool.attempt("umount", mountpoint(pool).toString()).status() == 0) {
+      LoopDevices.detachAll(file(pool));
+    }
+  }
+}

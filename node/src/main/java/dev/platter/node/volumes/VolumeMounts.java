@@ -1,0 +1,260 @@
+package dev.platter.node.volumes;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * Brings volumes of a store to directories: first a volume is staged, which gives it a device and
+ * perhaps a file system, once; then it is published at a target for each pod.
+ *
+ * <p>Nothing of this is written down. Which devices a volume has and where they are mounted is
+ * asked of the kernel in each call, and each call makes the rest of what an earlier one has begun;
+ * so one that is killed is repeated, and after a reboot there is nothing to forget.
+ */
+public final class VolumeMounts {
+  private static final int LOCKS = 64;
+
+  private final VolumeStore store;
+  private final Object[] locks = Stream.generate(Object::new).limit(LOCKS).toArray();
+
+  public VolumeMounts(VolumeStore store) {
+    this.store = store;
+  }
+
+  public VolumeStore store() {
+    return store;
+  }
+
+  /** Making a file system may take long; only who wants the same volume waits. */
+  private Object lock(String id) {
+    return locks[Math.floorMod(id.hashCode(), LOCKS)];
+  }
+
+  public void stage(String id, Path staging, Use use) throws IOException {
+    synchronized (lock(id)) {
+      var device = LoopDevices.attach(store.bytes(store.existing(id)), false);
+      switch (use) {
+        case Use.Block _ -> {}
+        case Use.Directory directory -> mount(device, staging, directory);
+      }
+    }
+  }
+
+  private static void mount(Path device, Path staging, Use.Directory use) throws IOException {
+    if (!isAt(staging, device)) {
+      var type = formatted(device, use.type());
+      Files.createDirectories(staging);
+      type.mount(device, staging, use.options());
+    }
+    grow(device, staging);
+  }
+
+  private static FileSystem formatted(Path device, String wanted) throws IOException {
+    var type =
+        FileSystem.named(wanted)
+            .orElseThrow(
+                () ->
+                    PlatterException.of(
+                        Code.INVALID,
+                        "there is no fsType " + wanted + " here",
+                        "Use ext4 or xfs."));
+    var found = FileSystem.on(device);
+    if (found.isEmpty()) {
+      type.make(device);
+    } else if (found.get() != type) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "the volume has a file system " + found.get().word() + ", not " + wanted,
+          "Name that one as the fsType of its storage class.");
+    }
+    return type;
+  }
+
+  public void unstage(String id, Path staging) throws IOException {
+    synchronized (lock(id)) {
+      var volume = store.volume(id);
+      if (volume.isPresent() && !targets(volume.get(), staging).isEmpty()) {
+        throw PlatterException.of(
+            Code.CONFLICT,
+            "the volume " + id + " is still at " + targets(volume.get(), staging),
+            "Unpublish it first.");
+      }
+      Mounts.unmount(staging);
+      if (volume.isPresent()) {
+        LoopDevices.detachAll(store.bytes(volume.get()));
+      }
+    }
+  }
+
+  /** Where any device of it is, but for this path. */
+  private List<Path> targets(Volume volume, Path but) throws IOException {
+    var devices = LoopDevices.of(store.bytes(volume));
+    return Mounts.list().stream()
+        .filter(mount -> devices.stream().anyMatch(device -> mount.shows(device.path())))
+        .map(Mounts.Mount::target)
+        .filter(target -> !target.equals(but))
+        .distinct()
+        .toList();
+  }
+
+  /**
+   * @param alone nobody else may have it
+   */
+  public void publish(
+      String id, Path staging, Path target, Use use, boolean readOnly, boolean alone)
+      throws IOException {
+    synchronized (lock(id)) {
+      var volume = store.existing(id);
+      var bytes = store.bytes(volume);
+      var staged = LoopDevices.find(bytes, false).orElseThrow(() -> notStaged(id));
+      if (alone) {
+        var others = targets(volume, target).stream().filter(at -> !at.equals(staging)).toList();
+        if (!others.isEmpty() && !isAt(target, staged)) {
+          throw PlatterException.of(
+              Code.CONFLICT,
+              "the volume " + id + " is for one pod alone, and is at " + others,
+              "Delete the pod that has it, or use ReadWriteOnce.");
+        }
+      }
+      switch (use) {
+        case Use.Block _ -> {
+          // A node's file can be opened to write however its mount is; a device knows better.
+          var device = readOnly ? LoopDevices.attach(bytes, true) : staged;
+          if (!isAt(target, device)) {
+            makeFile(target);
+            Mounts.bind(device, target, false);
+          }
+        }
+        case Use.Directory _ -> {
+          if (!isAt(staging, staged)) {
+            throw notStaged(id);
+          }
+          if (!isAt(target, staged)) {
+            Files.createDirectories(target);
+            Mounts.bind(staging, target, readOnly);
+          } else if (readOnly && !Mounts.at(target).orElseThrow().readOnly()) {
+            Mounts.remountReadOnly(target);
+          }
+        }
+      }
+    }
+  }
+
+  private static void makeFile(Path target) throws IOException {
+    Files.createDirectories(Durable.parent(target));
+    if (!Files.exists(target)) {
+      Files.createFile(target);
+    }
+  }
+
+  /** What else is mounted there is somebody's, and in the way. */
+  private static boolean isAt(Path target, Path device) throws IOException {
+    var mount = Mounts.at(target);
+    if (mount.isPresent() && !mount.get().shows(device)) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "something else is mounted at " + target + ": " + mount.get().source(),
+          "Unmount it.");
+    }
+    return mount.isPresent();
+  }
+
+  private static PlatterException notStaged(String id) {
+    return PlatterException.of(Code.CONFLICT, "the volume " + id + " was not staged", "");
+  }
+
+  public void unpublish(String id, Path target) throws IOException {
+    synchronized (lock(id)) {
+      Mounts.unmount(target);
+      Files.deleteIfExists(target);
+      var volume = store.volume(id);
+      if (volume.isPresent()) {
+        for (var device : LoopDevices.of(store.bytes(volume.get()))) {
+          if (device.readOnly() && Mounts.of(device.path()).isEmpty()) {
+            LoopDevices.detach(device.path());
+          }
+        }
+      }
+    }
+  }
+
+  /** Makes the volume, its devices and its file system larger, while they are used. */
+  public Volume expand(String id, Path path, long capacity) throws IOException {
+    synchronized (lock(id)) {
+      at(store.existing(id), path);
+      var volume = store.expand(id, capacity);
+      LoopDevices.grow(store.bytes(volume));
+      for (var device : LoopDevices.of(store.bytes(volume))) {
+        var mounted = Mounts.fileSystems(device.path());
+        if (!mounted.isEmpty()) {
+          grow(device.path(), mounted.getFirst().target());
+        }
+      }
+      return volume;
+    }
+  }
+
+  private static void grow(Path device, Path mounted) throws IOException {
+    var mount = Mounts.at(mounted).orElseThrow();
+    var type = FileSystem.named(mount.type());
+    if (type.isPresent() && !mount.readOnly()) {
+      type.get().grow(device, mounted);
+    }
+  }
+
+  public VolumeStats stats(String id, Path path) throws IOException {
+    var volume = store.existing(id);
+    var mount = at(volume, path);
+    return FileSystem.named(mount.type()).isPresent()
+        ? VolumeStats.ofDirectory(path)
+        : VolumeStats.ofDevice(volume);
+  }
+
+  /** Whether its bytes are there and its file system, if it is mounted, still answers. */
+  public Optional<Trouble> trouble(String id) throws IOException {
+    var bytes = store.bytes(store.existing(id));
+    if (!Files.exists(bytes)) {
+      return Optional.of(new Trouble(Trouble.Kind.FILE_MISSING, bytes + " is missing"));
+    }
+    for (var device : LoopDevices.of(bytes)) {
+      for (var mount : Mounts.fileSystems(device.path())) {
+        try (var entries = Files.newDirectoryStream(mount.target())) {
+          var _ = entries.iterator().hasNext();
+        } catch (IOException | DirectoryIteratorException e) {
+          return Optional.of(new Trouble(Trouble.Kind.FILE_SYSTEM_STOPPED, e.toString()));
+        }
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** The volumes that have one. */
+  public List<Volume> troubled() throws IOException {
+    var troubled = new ArrayList<Volume>();
+    for (var volume : store.volumes()) {
+      if (trouble(volume.id()).isPresent()) {
+        troubled.add(volume);
+      }
+    }
+    return troubled;
+  }
+
+  private Mounts.Mount at(Volume volume, Path path) throws IOException {
+    var devices = LoopDevices.of(store.bytes(volume));
+    return Mounts.at(path)
+        .filter(mount -> devices.stream().anyMatch(device -> mount.shows(device.path())))
+        .orElseThrow(
+            () ->
+                PlatterException.of(
+                    Code.NOT_FOUND, "the volume " + volume.id() + " is not at " + path, ""));
+  }
+}

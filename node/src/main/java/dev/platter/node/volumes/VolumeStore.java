@@ -1,0 +1,266 @@
+package dev.platter.node.volumes;
+
+import dev.platter.image.raw.SparseFile;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.volumes.Volume.Origin;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The volumes and snapshots of one directory whose files share blocks. Each is a raw file; a
+ * snapshot and a clone are another file with the same blocks, so neither knows of the other
+ * afterwards, there is no chain to follow or to shorten, and the time does not depend on the size.
+ *
+ * <p>An id follows from the name that was asked for, so a call that is repeated finds what the
+ * first one made. Every call ends or begins with one record ({@link Records}); whatever else a
+ * process leaves that is killed is removed by the same call when it is repeated, or when the store
+ * is opened.
+ *
+ * <p>What is promised must fit: a volume counts with its capacity, a snapshot with what it shares
+ * when it is taken. So a volume never lacks room that it has. An owner who wants to promise more
+ * than there is gives the pool a larger limit.
+ *
+ * <p>One process at a time has a store. Calls that change it wait for each other; they take
+ * milliseconds.
+ */
+public final class VolumeStore {
+  private static final long UNIT = 1L << 20;
+
+  private final VolumeDirectory directory;
+  private final Records<Volume> volumes;
+  private final Records<Snapshot> snapshots;
+  private final Moments moments;
+
+  /** Tests die here. */
+  interface Moments {
+    Moments NONE = _ -> {};
+
+    void reached(String moment) throws IOException;
+  }
+
+  VolumeStore(VolumeDirectory directory, Moments moments) throws IOException {
+    this.directory = directory;
+    this.volumes = new Records<>(directory.path().resolve("volumes"), Volume.class);
+    this.snapshots = new Records<>(directory.path().resolve("snapshots"), Snapshot.class);
+    this.moments = moments;
+    sweep();
+  }
+
+  public static VolumeStore open(VolumeDirectory directory) throws IOException {
+    return new VolumeStore(directory, Moments.NONE);
+  }
+
+  private void sweep() throws IOException {
+    for (var bytes : volumes.leftovers()) {
+      LoopDevices.detachAll(bytes);
+      Durable.delete(bytes);
+    }
+    for (var bytes : snapshots.leftovers()) {
+      Durable.delete(bytes);
+    }
+  }
+
+  /** The least size of a volume that holds so many bytes. */
+  public static long rounded(long bytes) {
+    var units = Math.max(1, bytes / UNIT + (bytes % UNIT == 0 ? 0 : 1));
+    return units > Long.MAX_VALUE / UNIT ? Long.MAX_VALUE / UNIT * UNIT : units * UNIT;
+  }
+
+  public Optional<Volume> volume(String id) throws IOException {
+    return isId(id) ? volumes.find(id) : Optional.empty();
+  }
+
+  public Optional<Volume> volumeNamed(String name) throws IOException {
+    return volumes.find(id("vol", name));
+  }
+
+  public List<Volume> volumes() throws IOException {
+    return volumes.list();
+  }
+
+  public Optional<Snapshot> snapshot(String id) throws IOException {
+    return isId(id) ? snapshots.find(id) : Optional.empty();
+  }
+
+  public Optional<Snapshot> snapshotNamed(String name) throws IOException {
+    return snapshots.find(id("snap", name));
+  }
+
+  public List<Snapshot> snapshots() throws IOException {
+    return snapshots.list();
+  }
+
+  /**
+   * Makes a volume, or finds the one of that name, whatever it is like.
+   *
+   * @param capacity a multiple of 1 MiB, and not less than the origin's
+   */
+  public synchronized Volume create(String name, long capacity, @Nullable Origin origin)
+      throws IOException {
+    var known = volumeNamed(name);
+    if (known.isPresent()) {
+      return known.get();
+    }
+    var volume = new Volume(id("vol", name), name, capacity, origin);
+    reserve(capacity);
+    var bytes = volumes.bytes(volume.id());
+    Files.deleteIfExists(bytes);
+    if (origin == null) {
+      SparseFile.create(bytes, capacity);
+    } else {
+      share(bytes(origin), bytes, capacity);
+    }
+    moments.reached("before the record");
+    volumes.publish(volume.id(), volume);
+    moments.reached("after the record");
+    return volume;
+  }
+
+  private Path bytes(Origin origin) throws IOException {
+    return switch (origin.kind()) {
+      case VOLUME -> {
+        var bytes = volumes.bytes(existing(origin.id()).id());
+        Settled.settle(bytes);
+        yield bytes;
+      }
+      case SNAPSHOT ->
+          snapshots.bytes(
+              snapshot(origin.id()).orElseThrow(() -> gone("snapshot", origin.id())).id());
+    };
+  }
+
+  /** One that is in use is not deleted; one that is not there is. */
+  public synchronized void delete(String id) throws IOException {
+    if (!isId(id)) {
+      return;
+    }
+    var bytes = volumes.bytes(id);
+    if (!LoopDevices.of(bytes).isEmpty()) {
+      throw PlatterException.of(
+          Code.CONFLICT, "the volume " + id + " is in use on this node", "Delete its pods first.");
+    }
+    volumes.unpublish(id);
+    moments.reached("before the bytes");
+    Durable.delete(bytes);
+    moments.reached("after the bytes");
+  }
+
+  /** Never makes it smaller. Its device and its file system are told by {@link VolumeMounts}. */
+  public synchronized Volume expand(String id, long capacity) throws IOException {
+    var volume = existing(id);
+    if (capacity > volume.capacity()) {
+      reserve(capacity - volume.capacity());
+      // First, so that nobody else gets the room; the bytes follow, now or when it is repeated.
+      volume = volume.withCapacity(capacity);
+      volumes.publish(id, volume);
+      moments.reached("before the bytes");
+    }
+    SparseFile.grow(volumes.bytes(id), volume.capacity());
+    moments.reached("after the bytes");
+    return volume;
+  }
+
+  /** All that was written to the volume before the call is in it. */
+  public synchronized Snapshot snapshot(String name, String volume) throws IOException {
+    var known = snapshotNamed(name);
+    if (known.isPresent()) {
+      return known.get();
+    }
+    var source = volumes.bytes(existing(volume).id());
+    Settled.settle(source);
+    reserve(SparseFile.onDisk(source));
+    var id = id("snap", name);
+    var bytes = snapshots.bytes(id);
+    Files.deleteIfExists(bytes);
+    share(source, bytes, 0);
+    moments.reached("before the record");
+    var snapshot =
+        new Snapshot(
+            id,
+            name,
+            volume,
+            Files.size(bytes),
+            SparseFile.onDisk(bytes),
+            System.currentTimeMillis());
+    snapshots.publish(id, snapshot);
+    moments.reached("after the record");
+    return snapshot;
+  }
+
+  public synchronized void deleteSnapshot(String id) throws IOException {
+    if (!isId(id)) {
+      return;
+    }
+    snapshots.unpublish(id);
+    moments.reached("before the bytes");
+    Durable.delete(snapshots.bytes(id));
+    moments.reached("after the bytes");
+  }
+
+  /** How much may still be promised. */
+  public synchronized long room() throws IOException {
+    long promised = 0;
+    long written = 0;
+    for (var volume : volumes.list()) {
+      promised += volume.capacity();
+      // Those with an origin share blocks, which would count twice.
+      written += volume.origin() == null ? SparseFile.onDisk(volumes.bytes(volume.id())) : 0;
+    }
+    for (var snapshot : snapshots.list()) {
+      promised += snapshot.allocated();
+    }
+    return Math.max(0, directory.limit(written) - promised);
+  }
+
+  private void reserve(long bytes) throws IOException {
+    var room = room();
+    if (bytes > room) {
+      throw new NoRoomException(directory.pool(), bytes, room);
+    }
+  }
+
+  private static void share(Path source, Path target, long size) throws IOException {
+    if (!SparseFile.share(source, target, size)) {
+      throw new IOException(
+          source + " cannot be shared: " + target.getParent() + " is full, or another file system");
+    }
+  }
+
+  Path bytes(Volume volume) {
+    return volumes.bytes(volume.id());
+  }
+
+  Volume existing(String id) throws IOException {
+    return volume(id).orElseThrow(() -> gone("volume", id));
+  }
+
+  private static PlatterException gone(String kind, String id) {
+    return PlatterException.of(
+        Code.NOT_FOUND, "there is no " + kind + " " + id + " on this node", "");
+  }
+
+  /** Names a file, so nothing else may come near one. */
+  private static boolean isId(String text) {
+    return text.matches("(vol|snap)-[0-9a-f]{32}");
+  }
+
+  private static String id(String kind, String name) {
+    try {
+      var digest =
+          MessageDigest.getInstance("SHA-256").digest(name.getBytes(StandardCharsets.UTF_8));
+      return kind + "-" + HexFormat.of().formatHex(digest, 0, 16);
+    } catch (NoSuchAlgorithmException e) {
+      throw new AssertionError("every JDK has SHA-256", e);
+    }
+  }
+}

@@ -1,0 +1,174 @@
+package dev.platter.node.volumes;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.platter.lab.Shell;
+import dev.platter.model.ByteSize;
+import dev.platter.model.PlatterException;
+import dev.platter.node.volumes.Volume.Origin;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Volumes as their users see them: mount, losetup, df and dd say what there is. */
+class VolumesTest {
+  private static final long SIZE = 64L << 20;
+  private static final Use EXT4 = new Use.Directory("ext4", List.of());
+  private static final Use BLOCK = new Use.Block();
+
+  @TempDir Path root;
+  private VolumeDirectory directory;
+  private VolumeStore store;
+  private VolumeMounts mounts;
+
+  @BeforeEach
+  void open() throws IOException {
+    assumeTrue(Files.isWritable(Path.of("/dev/loop-control")), "no loop devices: not root");
+    directory = VolumeDirectory.open(root.resolve("pool"), ByteSize.parse("1Gi"));
+    store = VolumeStore.open(directory);
+    mounts = new VolumeMounts(store);
+  }
+
+  @AfterEach
+  void nothingIsLeft() throws IOException {
+    if (directory == null) {
+      return;
+    }
+    for (var volume : store.volumes()) {
+      mounts.unpublish(volume.id(), target(volume));
+      mounts.unstage(volume.id(), staging(volume));
+      store.delete(volume.id());
+    }
+    directory.close();
+    assertThat(Shell.run("losetup", "--list", "--output", "BACK-FILE"))
+        .doesNotContain(root.toString());
+    assertThat(Files.readString(Path.of("/proc/self/mountinfo"))).doesNotContain(root.toString());
+  }
+
+  private Path staging(Volume volume) {
+    return root.resolve("staging-" + volume.name());
+  }
+
+  private Path target(Volume volume) {
+    return root.resolve("target-" + volume.name());
+  }
+
+  private Path use(Volume volume, Use use, boolean readOnly) throws IOException {
+    mounts.stage(volume.id(), staging(volume), use);
+    mounts.publish(volume.id(), staging(volume), target(volume), use, readOnly, false);
+    return target(volume);
+  }
+
+  private static Origin of(Volume volume) {
+    return new Origin(Origin.Kind.VOLUME, volume.id());
+  }
+
+  private static Origin of(Snapshot snapshot) {
+    return new Origin(Origin.Kind.SNAPSHOT, snapshot.id());
+  }
+
+  @Test
+  void aSnapshotHasWhatWasWrittenBeforeItAndNothingAfter() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    var files = use(volume, EXT4, false);
+    Files.writeString(files.resolve("file"), "before");
+    var snapshot = store.snapshot("s", volume.id());
+    Files.writeString(files.resolve("file"), "after");
+
+    var restored = use(store.create("b", SIZE, of(snapshot)), EXT4, false);
+    assertThat(restored.resolve("file")).hasContent("before");
+    var clone = use(store.create("c", SIZE, of(volume)), EXT4, true);
+    assertThat(clone.resolve("file")).hasContent("after");
+    assertThatThrownBy(() -> Files.writeString(clone.resolve("file"), ""))
+        .hasMessageContaining("Read-only");
+    store.deleteSnapshot(snapshot.id());
+    Files.writeString(restored.resolve("file"), "later");
+    assertThat(files.resolve("file")).hasContent("after");
+  }
+
+  @Test
+  void aCopySharesItsBlocksWithItsOrigin() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 0 32M", store.bytes(volume));
+    var clone = store.create("b", SIZE, of(volume));
+    assertThat(Shell.run("xfs_io", "-r", "-c", "fiemap -v", store.bytes(clone))).contains("0x2001");
+    assertThat(Shell.run("qemu-img", "compare", store.bytes(volume), store.bytes(clone)))
+        .contains("identical");
+  }
+
+  @Test
+  void aDeviceGrowsWhileItIsUsedAndOneToReadCannotBeWritten() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    var device = use(volume, BLOCK, false);
+    Shell.run("sh", "-c", "echo written | dd conv=notrunc of=" + device);
+    assertThat(mounts.expand(volume.id(), device, 2 * SIZE).capacity()).isEqualTo(2 * SIZE);
+    assertThat(Shell.run("blockdev", "--getsize64", device)).contains("134217728");
+
+    var other = store.create("b", 2 * SIZE, of(volume));
+    var reading = use(other, BLOCK, true);
+    assertThat(Shell.run("head", "-c7", reading)).isEqualTo("written");
+    assertThat(Shell.shell().execute("sh", "-c", "echo no >" + reading).status()).isNotZero();
+  }
+
+  @Test
+  void aVolumeForOnePodIsRefusedToASecond() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    mounts.stage(volume.id(), staging(volume), EXT4);
+    mounts.publish(volume.id(), staging(volume), target(volume), EXT4, false, true);
+    mounts.publish(volume.id(), staging(volume), target(volume), EXT4, false, true);
+    var second = root.resolve("second");
+    assertThatThrownBy(
+            () -> mounts.publish(volume.id(), staging(volume), second, EXT4, false, true))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("one pod alone");
+    assertThatThrownBy(() -> store.delete(volume.id())).hasMessageContaining("in use");
+    assertThatThrownBy(() -> mounts.unstage(volume.id(), staging(volume)))
+        .hasMessageContaining("still at");
+  }
+
+  @Test
+  void whatIsPromisedFitsIntoThePool() throws IOException {
+    var volume = store.create("a", 1000 << 20, null);
+    assertThat(store.room()).isEqualTo(24 << 20);
+    assertThatThrownBy(() -> store.create("b", 25 << 20, null))
+        .isInstanceOf(NoRoomException.class)
+        .hasMessageContaining("has room for 24 MiB more, not for 25 MiB");
+    assertThatThrownBy(() -> store.expand(volume.id(), 1025 << 20))
+        .isInstanceOf(NoRoomException.class);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 0 32M", store.bytes(volume));
+    assertThatThrownBy(() -> store.snapshot("s", volume.id())).isInstanceOf(NoRoomException.class);
+    assertThat(store.create("c", 24 << 20, null).capacity()).isEqualTo(24 << 20);
+    assertThat(store.room()).isZero();
+  }
+
+  /** As a daemon does in a new container, whose mount namespace has the pool no more. */
+  @Test
+  void aPoolWhoseMountIsGoneIsTheSameWhileItsVolumesAreUsed() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    var files = use(volume, EXT4, false);
+    Files.writeString(files.resolve("file"), "kept");
+    Shell.run("umount", "--lazy", root.resolve("pool/volumes"));
+
+    directory = VolumeDirectory.open(root.resolve("pool"), ByteSize.parse("2Gi"));
+    store = VolumeStore.open(directory);
+    mounts = new VolumeMounts(store);
+    assertThat(store.volumes()).containsExactly(volume);
+    assertThat(store.room()).isEqualTo((2048 - 64) << 20);
+    var clone = use(store.create("b", SIZE, of(volume)), EXT4, true);
+    assertThat(clone.resolve("file")).hasContent("kept");
+  }
+
+  @Test
+  void whatIsNoFileSystemIsNotWrittenOver() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    Shell.run("sh", "-c", "echo 'label: gpt' | sfdisk -q " + store.bytes(volume));
+    assertThatThrownBy(() -> use(volume, EXT4, false)).hasMessageContaining("no file system");
+  }
+}
