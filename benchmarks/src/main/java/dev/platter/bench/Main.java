@@ -24,7 +24,8 @@ public final class Main {
           new CopyBenchmark(),
           new ApplyBenchmark(),
           new IdentitiesBenchmark(),
-          new MoveBenchmark());
+          new MoveBenchmark(),
+          new SnapshotBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

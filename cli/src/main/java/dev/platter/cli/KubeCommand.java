@@ -1,8 +1,9 @@
 package dev.platter.cli;
 
-import dev.platter.cluster.ClusterIdentities;
 import dev.platter.cluster.KubeConfig;
+import io.fabric8.kubernetes.client.KubernetesClient;
 import java.io.PrintWriter;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
@@ -25,19 +26,21 @@ abstract class KubeCommand implements Callable<Integer> {
 
   @Spec @Nullable CommandSpec spec;
 
-  abstract void run(ClusterIdentities cluster) throws Exception;
+  abstract void ask(KubernetesClient client) throws Exception;
 
   @Override
   public final Integer call() throws Exception {
-    try (var cluster = new ClusterIdentities(KubeConfig.open(context))) {
-      run(cluster);
+    try (var client = KubeConfig.open(context)) {
+      ask(client);
     }
     out().flush();
     return 0;
   }
 
-  String namespace(ClusterIdentities cluster) {
-    return namespace == null ? cluster.namespace() : namespace;
+  String namespace(KubernetesClient client) {
+    return Optional.ofNullable(namespace)
+        .or(() -> Optional.ofNullable(client.getNamespace()))
+        .orElse("default");
   }
 
   PrintWriter out() {

@@ -12,7 +12,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 @Command(name = "describe", description = "Show what is known of an identity.")
-final class KubeIdentityDescribeCommand extends KubeCommand {
+final class KubeIdentityDescribeCommand extends KubeIdentityAction {
   private static final List<String> FIELDS =
       List.of("identitySet", "image", "firmwareUUID", "firmwareUUIDPolicy", "type", "size");
 

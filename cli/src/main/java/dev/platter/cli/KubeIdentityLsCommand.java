@@ -7,7 +7,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 @Command(name = "ls", description = "List identities, and which node has the disk of each.")
-final class KubeIdentityLsCommand extends KubeCommand {
+final class KubeIdentityLsCommand extends KubeIdentityAction {
   @Option(
       names = {"-A", "--all-namespaces"},
       description = "Those of all namespaces.")

@@ -10,7 +10,7 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "move",
     description = "Move the disk of an identity to another node. No pod may have it meanwhile.")
-final class KubeIdentityMoveCommand extends KubeCommand {
+final class KubeIdentityMoveCommand extends KubeIdentityAction {
   private static final Duration POLL = Duration.ofMillis(500);
 
   @Parameters(paramLabel = "IDENTITY", description = "Name of the identity.")

@@ -10,7 +10,7 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "rm",
     description = "Remove identities with their disks. No pod of yours may have them.")
-final class KubeIdentityRmCommand extends KubeCommand {
+final class KubeIdentityRmCommand extends KubeIdentityAction {
   private static final Duration POLL = Duration.ofMillis(500);
 
   @Parameters(paramLabel = "IDENTITY", arity = "1..*", description = "Names of identities.")

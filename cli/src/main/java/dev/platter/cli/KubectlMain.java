@@ -13,7 +13,12 @@ import picocli.CommandLine.Command;
     scope = CommandLine.ScopeType.INHERIT,
     versionProvider = VersionCommand.class,
     synopsisSubcommandLabel = "COMMAND",
-    subcommands = {KubeIdentityCommand.class, CompletionCommand.class, VersionCommand.class})
+    subcommands = {
+      KubeIdentityCommand.class,
+      KubeMigrateCommand.class,
+      CompletionCommand.class,
+      VersionCommand.class
+    })
 public final class KubectlMain {
   private KubectlMain() {}
 

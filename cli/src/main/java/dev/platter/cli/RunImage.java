@@ -39,6 +39,12 @@ final class RunImage {
   @Nullable String name;
 
   @Option(
+      names = "--entrypoint",
+      paramLabel = "PROGRAM",
+      description = "With --image: run this program of the image instead of its own.")
+  @Nullable String entrypoint;
+
+  @Option(
       names = {"-m", "--memory"},
       paramLabel = "SIZE",
       description = "With --image: the memory of the VM (default: 512Mi).")
@@ -66,6 +72,9 @@ final class RunImage {
   String manifest(String namespace, List<String> args) {
     var source = new LinkedHashMap<String, Object>();
     source.put("image", image);
+    if (entrypoint != null) {
+      source.put("command", List.of(entrypoint));
+    }
     if (!args.isEmpty()) {
       source.put("args", args);
     }

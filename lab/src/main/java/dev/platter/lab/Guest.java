@@ -17,7 +17,11 @@ final class Guest {
   private Guest() {}
 
   static Path file(String guest, String name) {
-    return BUILT.computeIfAbsent(guest, Guest::build).resolve(name);
+    return directory(guest).resolve(name);
+  }
+
+  static Path directory(String guest) {
+    return BUILT.computeIfAbsent(guest, Guest::build);
   }
 
   private static Path build(String guest) {

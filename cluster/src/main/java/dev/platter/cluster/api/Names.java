@@ -35,6 +35,9 @@ public final class Names {
    */
   public static final String MOVED_VM = "platter.dev/moved-vm";
 
+  /** Label of a migration that an eviction asked for: the UID of the pod. */
+  public static final String EVICTED_POD = "platter.dev/evicted-pod";
+
   /** Finalizer of a migration: it is over, and nothing is left of it, before it goes. */
   public static final String MIGRATION_FINALIZER = "platter.dev/migration";
 

@@ -10,7 +10,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** From the request of an AdmissionReview to its response. */
 public final class Admission {
@@ -20,10 +22,21 @@ public final class Admission {
 
   private final ClusterObjects cluster;
   private final LauncherPod.Options options;
+  private final @Nullable Evictions evictions;
   private final Consumer<String> log;
 
+  /** One that lets every pod be evicted. */
   public Admission(ClusterObjects cluster, LauncherPod.Options options, Consumer<String> log) {
+    this(cluster, options, null, log);
+  }
+
+  public Admission(
+      ClusterObjects cluster,
+      LauncherPod.Options options,
+      @Nullable Evictions evictions,
+      Consumer<String> log) {
     this.cluster = cluster;
+    this.evictions = evictions;
     this.options = options;
     this.log = log;
   }
@@ -71,6 +84,29 @@ public final class Admission {
   /** To add a field that is there is to replace it. */
   private static void replace(ArrayNode patch, String path, JsonNode value) {
     patch.addObject().put("op", "add").put("path", path).set("value", value);
+  }
+
+  /** Of evictions of pods: a VM that can move does so first. */
+  ObjectNode evict(ObjectNode request) {
+    var refusal = new AtomicReference<Evictions.Refusal>();
+    var response =
+        decided(
+            request,
+            _ -> {
+              if (evictions != null) {
+                evictions
+                    .refusal(
+                        Json.text(request, "namespace", ""),
+                        Json.text(request, "name", ""),
+                        request.path("dryRun").asBoolean())
+                    .ifPresent(refusal::set);
+              }
+            });
+    var why = refusal.get();
+    if (why != null) {
+      refuse(response, why.code(), why.message());
+    }
+    return response;
   }
 
   /** Of VMs, and of groups by their template: whether they can work. */

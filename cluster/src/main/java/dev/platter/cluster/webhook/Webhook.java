@@ -44,7 +44,9 @@ public final class Webhook implements AutoCloseable {
     var store = new KubeCertificateStore(client, namespace, NAME, CONFIGURATION);
     var certificates =
         new ServingCertificates(store, NAME + "." + namespace + ".svc", Clock.systemUTC());
-    var admission = new Admission(new KubeObjects(client), options, log);
+    var admission =
+        new Admission(
+            new KubeObjects(client), options, new Evictions(new KubeEvictions(client)), log);
     var server =
         new WebhookServer(
             new InetSocketAddress(PORT), certificates.context(), admission, certificates::ready);

@@ -23,9 +23,11 @@ import org.jspecify.annotations.Nullable;
  * A server with one namespace in memory, and informers that are never behind unless told. Of
  * versions it knows those of a VM's status; the others are the real server's to check.
  */
-final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.Known {
+final class FakeCluster
+    implements Cluster, VmReconciler.Known, GroupReconciler.Known, MigrationReconciler.Known {
   final Map<String, VirtualMachine> vms = new TreeMap<>();
   final Map<String, VirtualMachineGroup> groups = new TreeMap<>();
+  final Map<String, VirtualMachineMigration> migrations = new TreeMap<>();
   final Map<String, Pod> pods = new TreeMap<>();
   final Map<String, Node> nodes = new TreeMap<>();
   final List<Secret> secrets = new ArrayList<>();
@@ -51,6 +53,16 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
   @Override
   public @Nullable Pod pod(String key) {
     return podsHidden ? null : pods.get(key);
+  }
+
+  @Override
+  public @Nullable VirtualMachineMigration migration(String key) {
+    return migrations.get(key);
+  }
+
+  @Override
+  public List<VirtualMachineMigration> migrations(String namespace) {
+    return List.copyOf(migrations.values());
   }
 
   @Override
@@ -138,7 +150,10 @@ final class FakeCluster implements Cluster, VmReconciler.Known, GroupReconciler.
 
   @Override
   public void podGone(VirtualMachine vm) {
-    throw new AssertionError("nothing has moved");
+    writes.add("pod gone");
+    var is = VmStatus.of(vm);
+    vm.setStatus(
+        new VmStatus(is.phase(), is.conditions(), is.nodeName(), is.sources(), is.disks(), 3L));
   }
 
   @Override

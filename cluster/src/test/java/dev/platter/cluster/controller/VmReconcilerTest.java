@@ -14,6 +14,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.VmPhase;
 import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.PodBuilder;
@@ -58,6 +59,29 @@ class VmReconcilerTest {
     assertThat(cluster.writes).containsExactly("event Running", "status Running");
     reconciler.reconcile(KEY);
     assertThat(cluster.writes).hasSize(2);
+  }
+
+  @Test
+  void aVmThatHasMovedIsInItsOtherPodAndIsStartedUnderItsOwnNameWhenThatIsGone() {
+    var vm = finalized(vm("running: true", FREE));
+    vm.setStatus(
+        new VmStatus(
+            VmPhase.RUNNING, List.of(), "node1", List.of(), List.of(), "web-moved", null, 3L));
+    cluster.put(vm);
+    var moved = running(pod(vm));
+    moved.getMetadata().setName("web-moved");
+    cluster.pods.put("shop/web-moved", moved);
+    reconciler.reconcile(KEY);
+    assertThat(cluster.writes).doesNotContain("create pod");
+
+    vm.setStatus(
+        new VmStatus(
+            VmPhase.RUNNING, List.of(), "node1", List.of(), List.of(), "web-moved", null, 3L));
+    cluster.pods.clear();
+    reconciler.reconcile(KEY);
+    assertThat(cluster.writes).endsWith("pod gone").doesNotContain("create pod");
+    reconciler.reconcile(KEY);
+    assertThat(cluster.pods).containsOnlyKeys(KEY);
   }
 
   @Test

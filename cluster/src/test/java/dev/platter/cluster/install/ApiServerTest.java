@@ -244,6 +244,29 @@ class ApiServerTest {
   }
 
   @Test
+  void aNodeTakesTheVmThatWasHandedToItAndNoOther() throws IOException {
+    var made = api.apply(vm("told", "{domain: {devices: {disks: [{source: {image: a}}]}}}"));
+    assertThat(made.status()).as(made.output()).isZero();
+    assertThat(status("{nodeName: node1, phase: Running}", List.of()).status()).isZero();
+    var why = "it takes a VM that was handed to it, and no other";
+    var take = "{nodeName: node2, podName: told-1, handedTo: null}";
+    var hand = "{handedTo: {podName: told-1, nodeName: node2}}";
+    assertThat(status(take, daemon("node2")).err()).contains(why);
+    assertThat(status(hand, daemon("node2")).err()).contains(why);
+    assertThat(status(hand, daemon("node1")).status()).isZero();
+    assertThat(status(take.replace("told-1", "told-2"), daemon("node2")).err()).contains(why);
+    assertThat(status(take, daemon("node1")).err()).contains(why);
+    assertThat(status(take, daemon("node3")).err()).contains(why);
+    assertThat(status("{handedTo: null}", daemon("node3")).err()).contains(why);
+    assertThat(status("{handedTo: null}", daemon("node2")).status()).isZero();
+    assertThat(status(hand, daemon("node1")).status()).isZero();
+    var taken = status(take, daemon("node2"));
+    assertThat(taken.status()).as(taken.output()).isZero();
+    assertThat(status(hand, daemon("node1")).err()).contains(why);
+    api.kubectl("delete", "vm", "told");
+  }
+
+  @Test
   void aNodesDaemonSaysWhichImageIsOnAClaimAndNothingElse() throws IOException {
     var made =
         api.apply(
@@ -383,6 +406,7 @@ class ApiServerTest {
         .contains("How much of the image the node has");
     assertThat(api.kubectl("explain", "vmidset.spec.template.metadata.annotations"))
         .contains("Those that name the identity are added.");
+    assertThat(api.kubectl("explain", "vmm.spec.node")).contains("The scheduler chooses");
     assertThat(api.kubectl("explain", "vmid.status.conditions.reason")).contains("for programs");
   }
 }

@@ -78,7 +78,7 @@ public final class SparseFile {
    * even if somebody writes meanwhile; synced. False, and the name is free, where the file system
    * cannot.
    *
-   * @param size not less than that of the source
+   * @param size if that is larger than the source
    */
   public static boolean share(Path source, Path target, long size) throws IOException {
     try (NativeFile from = NativeFile.open(source);

@@ -29,6 +29,11 @@ public final class Canvas {
     this.size = size;
   }
 
+  /** For another thread that writes to the same disk. */
+  public Canvas another() {
+    return new Canvas(target, size);
+  }
+
   /** Uses up the bytes. */
   public void write(long guest, ByteBuffer bytes) throws IOException {
     if (guest + bytes.remaining() > size) {

@@ -25,7 +25,10 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.AnnotatedElementContext;
+import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.io.TempDirFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,8 +37,21 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DiskFillTest {
   private static final int SIZE = 9 << 20;
 
-  @TempDir static Path shared;
-  @TempDir Path dir;
+  /** In memory: nothing here is about what a disk does with a sync. */
+  static final class InMemory implements TempDirFactory {
+    @Override
+    public Path createTempDirectory(AnnotatedElementContext element, ExtensionContext context)
+        throws IOException {
+      return Files.createTempDirectory(Path.of("/dev/shm"), "fill-");
+    }
+  }
+
+  @TempDir(factory = InMemory.class)
+  static Path shared;
+
+  @TempDir(factory = InMemory.class)
+  Path dir;
+
   private static Path raw = Path.of("");
 
   @BeforeAll

@@ -139,7 +139,7 @@ class UploadServerTest {
   void whoHasNoTokenIsTurnedAway() throws Exception {
     try (var server = serve()) {
       var other = Shell.shell().execute("curl", "-s", "-i", "-T", qcow2, url(server, "/disk"));
-      assertThat(other.out()).contains("401 ").contains("WWW-Authenticate: Bearer");
+      assertThat(other.out()).contains("401 ").containsIgnoringCase("WWW-Authenticate: Bearer");
       assertThat(volume.resolve("disk.img.json")).doesNotExist();
     }
   }
@@ -210,7 +210,9 @@ class UploadServerTest {
           .startsWith("413 ")
           .contains("1073741824 bytes");
       assertThat(curl("-T", zip, url(server, "/disk"))).startsWith("415 ").contains("ZIP");
-      assertThat(curl("-T", cut, url(server, "/disk"))).startsWith("415 ").contains("cut short");
+      assertThat(curl("-T", cut, url(server, "/disk")))
+          .startsWith("415 ")
+          .contains("outside the file");
       assertThat(
               curl(
                   "-H",
@@ -223,7 +225,7 @@ class UploadServerTest {
       assertThat(curl("-H", "Transfer-Encoding: chunked", "-T", qcow2, url(server, "/disk")))
           .startsWith("201 ");
       Shell.run("cmp", "-n", 6 << 20, raw, volume.resolve("disk.img"));
-      assertThat(Files.size(volume.resolve("disk.img"))).as("of the claim").isGreaterThan(60 << 20);
+      assertThat(Files.size(volume.resolve("disk.img"))).as("of the claim").isEqualTo(60 << 20);
     }
   }
 

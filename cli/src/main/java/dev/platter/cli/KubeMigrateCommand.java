@@ -1,0 +1,78 @@
+package dev.platter.cli;
+
+import dev.platter.cluster.ClusterMigrations;
+import dev.platter.cluster.api.Condition;
+import dev.platter.cluster.api.Conditions;
+import dev.platter.cluster.api.MigrationPhase;
+import dev.platter.cluster.api.VirtualMachineMigration;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+@Command(
+    name = "migrate",
+    description = {
+      "Move a running VM to another node, while its guest runs.",
+      "If it fails the VM runs on where it was. Deleting the VirtualMachineMigration gives it up."
+    })
+final class KubeMigrateCommand extends KubeCommand {
+  private static final Duration POLL = Duration.ofMillis(300);
+
+  @Parameters(paramLabel = "VM", description = "Name of the VM.")
+  @Nullable String vm;
+
+  @Option(
+      names = "--to",
+      paramLabel = "NODE",
+      description = "The node that it is to go to (default: the scheduler chooses).")
+  @Nullable String node;
+
+  @Option(names = "--no-wait", description = "Return when the move is asked for.")
+  boolean noWait;
+
+  @Override
+  void ask(KubernetesClient client) throws InterruptedException {
+    var cluster = new ClusterMigrations(client);
+    var migration = cluster.begin(namespace(client), String.valueOf(vm), node);
+    var name = migration.getMetadata().getName();
+    if (noWait) {
+      out().println("virtualmachinemigration/" + name);
+      return;
+    }
+    for (var said = ""; !migration.ended(); migration = cluster.now(migration)) {
+      var message = message(migration);
+      if (!message.isEmpty() && !message.equals(said)) {
+        err().println(name + ": " + message);
+        err().flush();
+        said = message;
+      }
+      Thread.sleep(POLL);
+    }
+    var status = migration.said();
+    if (status.phase() == MigrationPhase.FAILED) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE, "the VM " + vm + " does not move: " + message(migration), "");
+    }
+    out()
+        .println(
+            "%s runs on %s%s"
+                .formatted(
+                    vm,
+                    status.targetNode(),
+                    status.downtime() == null
+                        ? ""
+                        : "; the guest stood still for at most " + status.downtime()));
+  }
+
+  private static String message(VirtualMachineMigration migration) {
+    return Optional.ofNullable(Conditions.find(migration.said().conditions(), Condition.COMPLETE))
+        .map(Condition::message)
+        .orElse("");
+  }
+}

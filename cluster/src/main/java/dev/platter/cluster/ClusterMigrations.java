@@ -1,0 +1,66 @@
+package dev.platter.cluster;
+
+import dev.platter.cluster.api.VirtualMachine;
+import dev.platter.cluster.api.VirtualMachineMigration;
+import dev.platter.cluster.api.VirtualMachineMigration.Spec;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The moves of running VMs in the cluster of a kubeconfig, for the people who ask for them. */
+public final class ClusterMigrations {
+  private final KubernetesClient client;
+
+  public ClusterMigrations(KubernetesClient client) {
+    this.client = client;
+  }
+
+  /**
+   * Asks for it; the cluster does the rest.
+   *
+   * @param node null for any other
+   */
+  public VirtualMachineMigration begin(String namespace, String vm, @Nullable String node) {
+    return asked(
+        () -> {
+          if (client.resources(VirtualMachine.class).inNamespace(namespace).withName(vm).get()
+              == null) {
+            throw missing("VM " + namespace + "/" + vm, "'kubectl get vm -A' lists them.");
+          }
+          if (node != null && client.nodes().withName(node).get() == null) {
+            throw missing("node " + node, "'kubectl get nodes' lists them.");
+          }
+          var out = new VirtualMachineMigration();
+          out.setMetadata(
+              new ObjectMetaBuilder().withGenerateName(vm + "-").withNamespace(namespace).build());
+          out.setSpec(new Spec(vm, node));
+          return client.resource(out).create();
+        });
+  }
+
+  /** As it is now. */
+  public VirtualMachineMigration now(VirtualMachineMigration migration) {
+    var found = asked(() -> client.resource(migration).get());
+    if (found == null) {
+      throw PlatterException.of(
+          Code.CONFLICT, "the migration was given up", "The VM goes on where it was.");
+    }
+    return found;
+  }
+
+  private static PlatterException missing(String what, String next) {
+    return PlatterException.of(Code.NOT_FOUND, "there is no " + what, next);
+  }
+
+  private static <T> T asked(Supplier<T> question) {
+    try {
+      return question.get();
+    } catch (KubernetesClientException e) {
+      throw PlatterException.of(Code.UNAVAILABLE, "the API server says: " + e.getMessage(), "", e);
+    }
+  }
+}

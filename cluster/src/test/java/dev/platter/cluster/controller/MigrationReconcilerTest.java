@@ -1,0 +1,140 @@
+package dev.platter.cluster.controller;
+
+import static dev.platter.cluster.controller.Objects.FREE;
+import static dev.platter.cluster.controller.Objects.NOW;
+import static dev.platter.cluster.controller.Objects.finalized;
+import static dev.platter.cluster.controller.Objects.on;
+import static dev.platter.cluster.controller.Objects.pod;
+import static dev.platter.cluster.controller.Objects.ready;
+import static dev.platter.cluster.controller.Objects.running;
+import static dev.platter.cluster.controller.Objects.vm;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.platter.cluster.api.MigrationPhase;
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.VirtualMachine;
+import dev.platter.cluster.api.VirtualMachineMigration;
+import dev.platter.cluster.api.VirtualMachineMigration.Spec;
+import dev.platter.cluster.api.VmStatus;
+import io.fabric8.kubernetes.api.model.NodeBuilder;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.PodBuilder;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class MigrationReconcilerTest {
+  private static final String VM = "shop/web";
+  private static final String TARGET = "shop/web-aaaaaaaa";
+
+  private final FakeCluster cluster = new FakeCluster();
+  private final MigrationReconciler reconciler =
+      new MigrationReconciler(cluster, cluster, () -> NOW);
+  private VirtualMachine vm;
+
+  @BeforeEach
+  void aVmThatRuns() {
+    cluster.nodes.put(
+        "node1", new NodeBuilder().withNewMetadata().withName("node1").endMetadata().build());
+    vm = ready(finalized(vm("running: true", FREE)));
+    cluster.put(vm);
+    cluster.pods.put(VM, running(pod(vm)));
+  }
+
+  private VirtualMachineMigration migration(String name, char digit, @Nullable String node) {
+    var out = new VirtualMachineMigration();
+    out.setMetadata(
+        new ObjectMetaBuilder()
+            .withName(name)
+            .withNamespace("shop")
+            .withUid("aaaaaaaa-0000-0000-0000-000000000000".replace('a', digit))
+            .withCreationTimestamp("2026-01-01T00:00:0" + (digit - 'a') + "Z")
+            .withFinalizers(List.of())
+            .build());
+    out.setSpec(new Spec("web", node));
+    cluster.migrations.put("shop/" + name, out);
+    return out;
+  }
+
+  private MigrationPhase look(VirtualMachineMigration migration) {
+    reconciler.reconcile("shop/" + migration.getMetadata().getName());
+    reconciler.reconcile("shop/" + migration.getMetadata().getName());
+    return migration.said().phase();
+  }
+
+  private static Pod started(Pod pod, String node) {
+    return new PodBuilder(on(node, pod)).withNewStatus().withPhase("Running").endStatus().build();
+  }
+
+  @Test
+  void aPodOnAnotherNodeIsMadeAndThenItIsTheNodesTurn() {
+    var migration = migration("away", 'a', null);
+
+    assertThat(look(migration)).isEqualTo(MigrationPhase.PREPARING);
+    var target = cluster.pods.get(TARGET);
+    assertThat(target.getMetadata().getAnnotations()).containsEntry(Names.MOVED_VM, "web");
+    assertThat(target.getSpec().getAffinity().toString()).contains("NotIn").contains("node1");
+    assertThat(migration.getMetadata().getFinalizers()).containsExactly(Names.MIGRATION_FINALIZER);
+
+    cluster.pods.put(TARGET, started(target, "node2"));
+    assertThat(look(migration)).isEqualTo(MigrationPhase.MOVING);
+    assertThat(migration.said().sourceNode()).isEqualTo("node1");
+    assertThat(migration.said().targetNode()).isEqualTo("node2");
+  }
+
+  @Test
+  void thePodThatTheVmIsNotInGoes() {
+    var migration = migration("away", 'a', null);
+    look(migration);
+    cluster.pods.put(TARGET, started(cluster.pods.get(TARGET), "node2"));
+    look(migration);
+
+    migration.setStatus(migration.said().at(MigrationPhase.SUCCEEDED, List.of()));
+    assertThat(reconciler.reconcile("shop/away")).isNotNull(); // The VM is not known to be there.
+    assertThat(cluster.pods).containsKeys(VM, TARGET);
+
+    var was = VmStatus.of(vm);
+    vm.setStatus(
+        new VmStatus(
+            was.phase(),
+            was.conditions(),
+            "node2",
+            List.of(),
+            List.of(),
+            "web-aaaaaaaa",
+            null,
+            3L));
+    assertThat(reconciler.reconcile("shop/away")).isNull();
+    assertThat(cluster.pods).containsOnlyKeys(TARGET);
+    assertThat(migration.getMetadata().getFinalizers()).isEmpty();
+  }
+
+  @Test
+  void whatIsCancelledLeavesTheVmWhereItIs() {
+    var migration = migration("away", 'a', null);
+    look(migration);
+    migration.getMetadata().setDeletionTimestamp("2026-01-01T00:00:09Z");
+
+    assertThat(look(migration)).isEqualTo(MigrationPhase.FAILED);
+    assertThat(cluster.pods).containsOnlyKeys(VM);
+    assertThat(migration.getMetadata().getFinalizers()).isEmpty();
+  }
+
+  @Test
+  void oneAfterTheOther() {
+    var first = migration("first", 'a', null);
+    var second = migration("second", 'b', null);
+
+    assertThat(look(second)).isEqualTo(MigrationPhase.PENDING);
+    assertThat(look(first)).isEqualTo(MigrationPhase.PREPARING);
+    assertThat(second.said().conditions().getFirst().message()).isEqualTo("It waits for first.");
+  }
+
+  @Test
+  void whereItIsAlreadyItDoesNotGo() {
+    assertThat(look(migration("here", 'a', "node1"))).isEqualTo(MigrationPhase.FAILED);
+    assertThat(cluster.pods).containsOnlyKeys(VM);
+  }
+}
