@@ -69,7 +69,6 @@ final class FormBody extends InputStream {
   public int read(byte[] into, int from, int length) throws IOException {
     int n = 0;
     while (n < length && !ended) {
-      in.mark(end.length);
       int c = in.read();
       if (c < 0) {
         throw new EOFException("the form was cut short");
@@ -83,13 +82,13 @@ final class FormBody extends InputStream {
     return n == 0 && ended ? -1 : n;
   }
 
+  /** Behind a carriage return. */
   private boolean isEnd() throws IOException {
-    in.reset();
-    byte[] next = in.readNBytes(end.length);
-    boolean same = Arrays.equals(next, end);
+    in.mark(end.length);
+    byte[] next = in.readNBytes(end.length - 1);
+    boolean same = Arrays.equals(next, 0, next.length, end, 1, end.length);
     if (!same) {
       in.reset();
-      in.read();
     }
     return same;
   }
