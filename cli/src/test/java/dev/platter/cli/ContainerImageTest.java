@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.lab.ContainerGuest;
 import dev.platter.lab.Containerd;
 import dev.platter.lab.PlatterImage;
 import dev.platter.lab.Shell;
+import dev.platter.node.libvirt.PrivateLibvirt;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,8 +17,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -42,6 +46,13 @@ class ContainerImageTest {
       mount --rbind /dev dev
       exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
       """;
+
+  /** What the guest's kernel and this command put over the image is left out. */
+  private static final String LIST =
+      "cd $0 && find . -xdev ! -path './proc*' ! -path './sys*' ! -path './dev*' ! -path './etc/host*'"
+          + " ! -path ./etc/resolv.conf ! -type d -printf '%p %y %m %U %G %s %n %T@ %l\\n' | LC_ALL=C sort | sha256sum;"
+          + " find . -xdev ! -path './proc*' ! -path './sys*' ! -path './dev*' -type d -printf '%p %m %U %G\\n' |"
+          + " LC_ALL=C sort | sha256sum";
 
   @TempDir static Path work;
   private static Path archive;
@@ -89,6 +100,39 @@ class ContainerImageTest {
       containerd.ctr("-n", "k8s.io", "images", "import", "--no-unpack", archive.toString());
       assertThat(containerd.ctr("-n", "k8s.io", "images", "check"))
           .containsPattern("(?m)^" + PlatterImage.NAME + " .*complete \\(5/5\\)");
+    }
+  }
+
+  @Test
+  void runAsAVmItHasItsFilesAsTheyAreAndItsExitStatusIsTheCommands() throws Exception {
+    var state = work.resolve("s");
+    var log = work.resolve("log");
+    try {
+      var command =
+          Platter.start(
+              Map.of("JAVA_TOOL_OPTIONS", "-Dplatter.boot=" + ContainerGuest.directory()),
+              log,
+              "run",
+              "--rm",
+              "--state",
+              state,
+              "--image",
+              "oci:" + work.resolve("layout") + ":0.1.0",
+              "--entrypoint",
+              "sh",
+              "--",
+              "-c",
+              "echo @$(cat /etc/debian_version); " + LIST + "; exit 9",
+              "/");
+      assertThat(command.waitFor(4, TimeUnit.MINUTES)).isTrue();
+      var printed = Files.readString(log);
+      assertThat(command.exitValue()).as(printed).isEqualTo(9);
+      assertThat(printed)
+          .contains("@" + Files.readString(root.resolve("etc/debian_version")))
+          .contains(Shell.run("sh", "-c", LIST, root));
+      assertThat(Platter.run("ps", "--all", "-o", "json", "--state", state).json()).isEmpty();
+    } finally {
+      new PrivateLibvirt(state.resolve("libvirt"), state.resolve("run/libvirt")).stop();
     }
   }
 

@@ -39,7 +39,8 @@ class LocalVolumeTest {
                 "-l",
                 "app.kubernetes.io/name=platter-volumes"),
         String::isBlank);
-    assertThat(NODE.exec("losetup", "--list", "--output", "BACK-FILE")).doesNotContain(POOL);
+    assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE"))
+        .doesNotContainPattern("(?m)^ *0 .*" + POOL);
     CLUSTER.kubectl("delete", "csidriver/local.csi.platter.dev", "sc/platter-local");
     for (var node : CLUSTER.kube().nodes()) {
       node.exec("rm", "-rf", POOL);

@@ -213,6 +213,7 @@ final class Executor {
   void settled(VmKey key) throws IOException {
     try (var _ = lock(key)) {
       recover(key);
+      migrations.forgetUnasked(key);
     }
   }
 
@@ -264,6 +265,7 @@ final class Executor {
         broken,
         () -> {
           recover(key);
+          migrations.forgetUnasked(key);
           var record = VmRecord.find(layout, key);
           if (record.isPresent()
               && plans.state(record.get()).up()

@@ -216,7 +216,7 @@ class RemoteMigrationTest {
         var server = serve(b)) {
       open.set(server);
       assertThatThrownBy(() -> a.migrate(TwoNodes.KEY, to(server, HERE)))
-          .isInstanceOf(IOException.class);
+          .isInstanceOfAny(IOException.class, PlatterException.class);
       await(b);
       assertThat(ledger.node).isEqualTo(where == 0 ? "a" : "b");
       assertIsOn(where);

@@ -19,7 +19,12 @@ final class LoopDevices {
 
   private LoopDevices() {}
 
-  record LoopDevice(Path path, boolean readOnly) {}
+  /**
+   * @param leaving it was detached while somebody had it open, and goes with them: a namespace of
+   *     mounts that was made meanwhile has a copy of all mounts. Until then there may be no other
+   *     device of its file.
+   */
+  record LoopDevice(Path path, boolean readOnly, boolean leaving) {}
 
   static List<LoopDevice> of(Path file) throws IOException {
     var devices = new ArrayList<LoopDevice>();
@@ -27,12 +32,26 @@ final class LoopDevices {
       return devices;
     }
     var list = Tool.run("losetup", "--json", "--list", "--associated", file.toString());
-    for (JsonNode device :
-        list.isBlank() ? JSON.createArrayNode() : JSON.readTree(list).path("loopdevices")) {
-      devices.add(
-          new LoopDevice(Path.of(device.path("name").asText()), device.path("ro").asBoolean()));
+    if (!list.isBlank()) {
+      for (JsonNode device : JSON.readTree(list).path("loopdevices")) {
+        devices.add(
+            new LoopDevice(
+                Path.of(device.path("name").asText()),
+                device.path("ro").asBoolean(),
+                device.path("autoclear").asBoolean()));
+      }
     }
     return devices;
+  }
+
+  /** Whether one was not detached yet, or is mounted here again. */
+  static boolean isUsed(Path file) throws IOException {
+    for (var device : of(file)) {
+      if (!device.leaving() || !Mounts.of(device.path()).isEmpty()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The one that there is, or a new one. */

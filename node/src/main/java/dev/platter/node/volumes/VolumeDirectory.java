@@ -145,11 +145,30 @@ public final class VolumeDirectory implements AutoCloseable {
     return Files.getFileStore(pool).getUsableSpace() + taken;
   }
 
-  /** Unmounts a file system of ours that nobody uses; one that is used stays for who comes next. */
+  /**
+   * Unmounts a file system of ours that nobody uses; one that is used stays for who comes next. It
+   * may be open for a while yet in copies of volumes that are detached already.
+   */
   @Override
   public void close() throws IOException {
-    if (ours && Tool.attempt("umount", mountpoint(pool).toString()).status() == 0) {
+    if (ours && !isUsed()) {
+      Tool.attempt("umount", "--lazy", mountpoint(pool).toString());
       LoopDevices.detachAll(file(pool));
     }
+  }
+
+  private boolean isUsed() throws IOException {
+    var volumes = path().resolve("volumes");
+    if (!Files.isDirectory(volumes)) {
+      return false;
+    }
+    try (var files = Files.list(volumes)) {
+      for (var file : files.toList()) {
+        if (LoopDevices.isUsed(file)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 }

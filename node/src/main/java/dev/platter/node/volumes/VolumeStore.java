@@ -145,7 +145,7 @@ public final class VolumeStore {
       return;
     }
     var bytes = volumes.bytes(id);
-    if (!LoopDevices.of(bytes).isEmpty()) {
+    if (LoopDevices.isUsed(bytes)) {
       throw PlatterException.of(
           Code.CONFLICT, "the volume " + id + " is in use on this node", "Delete its pods first.");
     }

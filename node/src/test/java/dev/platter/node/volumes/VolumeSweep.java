@@ -3,6 +3,7 @@ package dev.platter.node.volumes;
 import dev.platter.model.ByteSize;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -84,8 +85,17 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
     }
   }
 
-  /** Ends itself at a moment of the store, or is ended by a tool that it starts. */
-  public static void main(String[] words) throws IOException {
+  /**
+   * Waits to be told a call and a moment. Ends itself at that moment of the store, or is ended by a
+   * tool that it starts.
+   */
+  public static void main(String[] words) throws Exception {
+    Class.forName(Records.class.getName());
+    var input = new String(System.in.readAllBytes(), StandardCharsets.UTF_8);
+    if (input.isEmpty()) {
+      return;
+    }
+    var told = input.strip().split(" ");
     var root = Path.of(words[0]);
     var left = new int[] {Integer.MAX_VALUE};
     var sweep =
@@ -97,9 +107,10 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
                 kill(ProcessHandle.current().pid());
               }
             });
-    Files.writeString(root.resolve("tools"), "0");
-    left[0] = Integer.parseInt(words[2]);
-    sweep.run(Call.valueOf(words[1]));
+    Files.writeString(root.resolve("tools"), "0\n");
+    Files.writeString(root.resolve("kill"), told[2] + "\n");
+    left[0] = Integer.parseInt(told[1]);
+    sweep.run(Call.valueOf(told[0]));
   }
 
   private static void kill(long pid) {

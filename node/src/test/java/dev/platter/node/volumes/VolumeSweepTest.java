@@ -13,6 +13,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,6 +36,7 @@ class VolumeSweepTest {
 
   @TempDir static Path root;
   private static VolumeDirectory directory;
+  private static @Nullable Process spare;
 
   @BeforeAll
   static void makeToolsThatKill() throws IOException {
@@ -48,9 +50,10 @@ class VolumeSweepTest {
           #!/bin/sh
           case "$*" in *--list*) exec %1$s "$@";; esac
           read -r n <%2$s/tools; n=$((n + 1)); echo $n >%2$s/tools
-          [ "$n" != "$KILL_BEFORE" ] || { kill -KILL $PPID; exit 1; }
+          read -r at <%2$s/kill
+          [ "$at" != before:$n ] || { kill -KILL $PPID; exit 1; }
           %1$s "$@"; status=$?
-          [ "$n" != "$KILL_AFTER" ] || kill -KILL $PPID
+          [ "$at" != after:$n ] || kill -KILL $PPID
           exit $status
           """
               .formatted(real, root);
@@ -61,13 +64,15 @@ class VolumeSweepTest {
   }
 
   @AfterAll
-  static void nothingIsMounted() throws IOException {
+  static void nothingIsMounted() throws Exception {
     if (directory == null) {
       return;
     }
+    if (spare != null) {
+      spare.destroyForcibly().waitFor();
+    }
     directory.close();
-    assertThat(Shell.run("losetup", "--list", "--output", "BACK-FILE"))
-        .doesNotContain(root.toString());
+    assertThat(attached()).isEmpty();
     assertThat(Files.readString(Path.of("/proc/self/mountinfo"))).doesNotContain(root.toString());
   }
 
@@ -76,18 +81,18 @@ class VolumeSweepTest {
   void aCallThatIsKilledAnywhereIsRepeated(Call call) throws Exception {
     int moments = momentsOf(call);
     for (int moment = 1; moment <= moments; moment++) {
-      assertThat(killed(call, moment, "", "")).isTrue();
+      assertThat(killed(call, moment, "none")).isTrue();
     }
     if (!WITH_TOOLS.contains(call)) {
       assertThat(moments).isPositive();
       return;
     }
-    assertThat(killed(call, 0, "", "")).isFalse();
+    assertThat(killed(call, 0, "none")).isFalse();
     int tools = Integer.parseInt(Files.readString(root.resolve("tools")).strip());
     for (int tool = 2; tool <= tools; tool++) {
-      assertThat(killed(call, 0, String.valueOf(tool), "")).isTrue();
+      assertThat(killed(call, 0, "before:" + tool)).isTrue();
     }
-    assertThat(killed(call, 0, "", String.valueOf(tools))).isTrue();
+    assertThat(killed(call, 0, "after:" + tools)).isTrue();
   }
 
   private static int momentsOf(Call call) throws IOException {
@@ -99,32 +104,39 @@ class VolumeSweepTest {
   }
 
   /** Whether it came to that moment; whether or not, what it left is settled by a repetition. */
-  private static boolean killed(Call call, int moment, String before, String after)
-      throws Exception {
+  private static boolean killed(Call call, int moment, String tool) throws Exception {
     prepare(call);
+    var process = spare == null ? start() : spare;
+    Files.writeString(root.resolve("kill"), "none\n");
+    try (var writer = process.outputWriter()) {
+      writer.write(call + " " + moment + " " + tool);
+    }
+    assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(process.exitValue()).isIn(0, KILLED);
+    spare = start();
+    var counted = Files.readString(root.resolve("tools"));
+    settle(call);
+    Files.writeString(root.resolve("tools"), counted);
+    return process.exitValue() == KILLED;
+  }
+
+  /** The next one, which is ready when what the last one has left is settled. */
+  private static Process start() throws IOException {
     var builder =
         new ProcessBuilder(
-            ProcessHandle.current().info().command().orElseThrow(),
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
             "-XX:TieredStopAtLevel=1",
             "-XX:+UseSerialGC",
             "--enable-native-access=ALL-UNNAMED",
             "-cp",
             System.getProperty("java.class.path"),
             VolumeSweep.class.getName(),
-            root.toString(),
-            call.name(),
-            String.valueOf(moment));
+            root.toString());
     builder.environment().put("PATH", root.resolve("bin") + ":" + System.getenv("PATH"));
-    builder.environment().put("KILL_BEFORE", before);
-    builder.environment().put("KILL_AFTER", after);
-    var process =
-        builder.redirectErrorStream(true).redirectOutput(root.resolve("log").toFile()).start();
-    assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(process.exitValue()).as(Files.readString(root.resolve("log"))).isIn(0, KILLED);
-    var counted = Files.readString(root.resolve("tools"));
-    settle(call);
-    Files.writeString(root.resolve("tools"), counted);
-    return process.exitValue() == KILLED;
+    return builder
+        .redirectOutput(ProcessBuilder.Redirect.INHERIT)
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
   }
 
   private static VolumeSweep open() throws IOException {
@@ -197,7 +209,7 @@ class VolumeSweepTest {
       case STAGE -> assertThat(Shell.run("findmnt", sweep.staging())).contains("xfs");
       case PUBLISH -> assertThat(Shell.run("findmnt", sweep.target())).contains("ro,");
       case UNPUBLISH -> assertThat(sweep.target()).doesNotExist();
-      case UNSTAGE -> assertThat(LoopDevices.of(base)).isEmpty();
+      case UNSTAGE -> assertThat(LoopDevices.isUsed(base)).isFalse();
     }
     if (call != Call.STAGE) {
       assertHas(root.resolve("pool/volumes/snapshots").resolve(sweep.kept() + ".raw"), 0x41);
@@ -220,8 +232,14 @@ class VolumeSweepTest {
     }
     assertThat(root.resolve("pool/volumes/volumes")).isEmptyDirectory();
     assertThat(root.resolve("pool/volumes/snapshots")).isEmptyDirectory();
-    assertThat(Shell.run("losetup", "--list", "--noheadings", "--output", "BACK-FILE").lines())
-        .filteredOn(line -> line.startsWith(root.toString()))
-        .hasSize(1);
+    assertThat(attached()).hasSize(1);
+  }
+
+  /** Files of ours with a device that is not about to go. */
+  private static List<String> attached() {
+    return Shell.run("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE")
+        .lines()
+        .filter(line -> line.strip().startsWith("0") && line.contains(root.toString()))
+        .toList();
   }
 }
