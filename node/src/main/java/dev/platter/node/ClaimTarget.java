@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.image.Digest;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.raw.PinnedFile;
 import dev.platter.image.raw.RawTarget;
@@ -7,44 +8,47 @@ import dev.platter.image.raw.SparseFile;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.FillRecord;
 import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
+import java.io.Closeable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
 /**
  * The volume of a claim, by the same records and in the same order as {@link ClaimFill}: so a VM
- * that has the claim knows what is there, and is refused while it is not whole.
+ * that has the claim knows what is there, and is refused while it is not whole. From its opening to
+ * its end no VM of this machine gets the volume, and nobody can mount the device.
  */
 final class ClaimTarget implements FillTarget {
   private final Path path;
   private final Step.CheckClaim disk;
   private final PinnedFile pinned;
-  private final FileMutex mutex;
+  private final List<Closeable> held;
   private final FillRecords records;
   private final long size;
   private final boolean replace;
   private String source = "";
+  private String refill = "";
 
   private ClaimTarget(
       Path path,
       Step.CheckClaim disk,
       PinnedFile pinned,
-      FileMutex mutex,
+      List<Closeable> held,
       FillRecords records,
       long size,
       boolean replace) {
     this.path = path;
     this.disk = disk;
     this.pinned = pinned;
-    this.mutex = mutex;
+    this.held = held;
     this.records = records;
     this.size = size;
     this.replace = replace;
@@ -69,14 +73,7 @@ final class ClaimTarget implements FillTarget {
       long size,
       boolean replace)
       throws IOException {
-    var mutex =
-        FileMutex.tryTake(layout.claimLock(LocalDeviceRecords.hash(path.toString())))
-            .orElseThrow(
-                () ->
-                    PlatterException.of(
-                        Code.CONFLICT,
-                        "another process fills " + path,
-                        "Wait until it is done, or end it."));
+    var held = new ArrayList<Closeable>();
     try {
       var pinned =
           switch (disk) {
@@ -84,47 +81,51 @@ final class ClaimTarget implements FillTarget {
                 new LocalDisks(RawDevices.DEFAULT, Progress.NONE).openDevice(device.path(), false);
             case Step.CheckDiskImg img -> DiskImg.hold(Path.of(img.root()));
           };
-      try {
-        new Leases(layout, vm -> Files.isRegularFile(layout.plan(layout.vm(vm))))
-            .refuseUsed(new SourceName(leased, List.of()));
-        return new ClaimTarget(
-            path,
-            disk,
-            pinned,
-            mutex,
-            new FillRecords(new LocalDeviceRecords(layout)),
-            size,
-            replace);
-      } catch (IOException | RuntimeException e) {
-        pinned.close();
-        throw e;
+      held.add(pinned);
+      var leases = new Leases(layout, vm -> Files.isRegularFile(layout.plan(layout.vm(vm))));
+      held.add(leases.fill(new SourceName(leased, List.of()))::close);
+      if (pinned.isBlockDevice()) {
+        held.add(PinnedFile.claim(pinned.path()).orElseThrow(() -> Leases.filled(path.toString())));
       }
+      var records = new FillRecords(new LocalDeviceRecords(layout));
+      return new ClaimTarget(path, disk, pinned, held, records, size, replace);
     } catch (IOException | RuntimeException e) {
-      mutex.close();
+      closeAll(held);
       throw e;
     }
   }
 
   @Override
-  public Optional<FillRecord> held(String wanted) throws IOException {
-    var found = records.find("", disk).filter(record -> record.disk().equals(which()));
-    if (found.isEmpty()) {
-      if (!SparseFile.isBlank(pinned.path(), _ -> {})) {
-        throw PlatterException.of(
-            Code.REFUSED,
-            path + " holds bytes that Platter has not written there",
-            "They are left alone. Empty it yourself if they are of no use.");
-      }
-      return found;
-    }
-    var record = found.get();
-    if (!record.complete() || replace) {
+  public Optional<FillRecord> held(String wanted, Optional<Digest> digest) throws IOException {
+    var found = found();
+    if (found.isEmpty() || !found.get().complete() || replace) {
       return Optional.empty();
     }
-    if (record.image().equals(wanted)) {
+    var record = found.get();
+    var same = digest.map(Digest::toString).orElse(record.digest()).equals(record.digest());
+    if (record.image().equals(wanted) && same) {
       return found;
     }
-    throw PlatterException.of(
+    throw taken(record);
+  }
+
+  private Optional<FillRecord> found() throws IOException {
+    var found = record();
+    if (found.isEmpty() && !SparseFile.isBlank(pinned.path(), _ -> {})) {
+      throw PlatterException.of(
+          Code.REFUSED,
+          path + " holds bytes that Platter has not written there",
+          "They are left alone. Empty it yourself if they are of no use.");
+    }
+    return found;
+  }
+
+  private Optional<FillRecord> record() throws IOException {
+    return records.find("", disk).filter(record -> record.disk().equals(which()));
+  }
+
+  private PlatterException taken(FillRecord record) {
+    return PlatterException.of(
         Code.CONFLICT,
         "%s holds %s (%s), and what was written to it since"
             .formatted(path, record.image(), record.digest()),
@@ -150,8 +151,14 @@ final class ClaimTarget implements FillTarget {
 
   @Override
   public void begin(String from) throws IOException {
+    // A device was ours alone since it was looked at; to a file anybody can have written.
+    var found = pinned.isBlockDevice() ? record() : found();
+    if (!replace && found.isPresent() && found.get().complete()) {
+      throw taken(found.get());
+    }
     source = from;
-    records.put("", disk, new FillRecord(from, "", "", which(), false));
+    refill = found.map(FillRecord::refill).orElse("");
+    records.put("", disk, new FillRecord(from, "", refill, which(), false));
   }
 
   @Override
@@ -161,16 +168,18 @@ final class ClaimTarget implements FillTarget {
 
   @Override
   public void complete(Filled filled) throws IOException {
-    var record = new FillRecord(source, filled.digest().toString(), "", which(), true);
+    var record = new FillRecord(source, filled.digest().toString(), refill, which(), true);
     records.put("", disk, record);
   }
 
   @Override
   public void close() throws IOException {
-    try {
-      pinned.close();
-    } finally {
-      mutex.close();
+    closeAll(held);
+  }
+
+  private static void closeAll(List<Closeable> held) throws IOException {
+    for (var each : held.reversed()) {
+      each.close();
     }
   }
 }

@@ -1,5 +1,6 @@
 package dev.platter.node;
 
+import dev.platter.image.Digest;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.raw.RawTarget;
 import dev.platter.plan.FillRecord;
@@ -31,15 +32,16 @@ public interface FillTarget extends AutoCloseable {
     }
     return Files.exists(absolute) && !Files.isRegularFile(absolute)
         ? ClaimTarget.ofDevice(layout, absolute, replace)
-        : NewFileTarget.at(absolute, replace);
+        : NewFileTarget.at(layout, absolute, replace);
   }
 
   /**
    * What is there already and complete, if it came from that source.
    *
+   * @param digest what it must have, if that is known
    * @throws dev.platter.model.PlatterException if what is there must not be lost
    */
-  Optional<FillRecord> held(String source) throws IOException;
+  Optional<FillRecord> held(String source, Optional<Digest> digest) throws IOException;
 
   /** How large a disk can be; -1 if it is as large as what comes. */
   long room() throws IOException;

@@ -60,6 +60,7 @@ final class Leases {
     var source = SameSource.of(written);
     var addresses = source.addresses();
     try (var _ = lock()) {
+      refuseFilled(source);
       var file = file(source.key());
       var holders = new ArrayList<Holder>();
       if (Files.exists(file)) {
@@ -81,16 +82,40 @@ final class Leases {
     }
   }
 
-  /** Refuses a source that a VM uses, whatever for. */
-  void refuseUsed(SourceName written) throws IOException {
+  /**
+   * The right to fill a source that no VM uses. No VM gets it before this is closed; it is the
+   * process's, and goes with it.
+   */
+  FileMutex fill(SourceName written) throws IOException {
     var source = SameSource.of(written);
-    for (var lease : list()) {
-      for (var holder : lease.holders()) {
-        if (vmExists.test(holder.vm()) && source.isThatOf(lease.source(), holder)) {
-          throw inUse(written, Access.WRITE_EXCLUSIVE, holder);
+    try (var _ = lock()) {
+      for (var lease : list()) {
+        for (var holder : lease.holders()) {
+          if (vmExists.test(holder.vm()) && source.isThatOf(lease.source(), holder)) {
+            throw inUse(written, Access.WRITE_EXCLUSIVE, holder);
+          }
         }
       }
+      return FileMutex.tryTake(fillLock(source)).orElseThrow(() -> filled(written.name()));
     }
+  }
+
+  private void refuseFilled(SameSource source) throws IOException {
+    var file = fillLock(source);
+    if (Files.exists(file)) {
+      FileMutex.tryTake(file).orElseThrow(() -> filled(source.written().name())).close();
+    }
+  }
+
+  private Path fillLock(SameSource source) {
+    return layout.claimLock(LocalDeviceRecords.hash(source.key()));
+  }
+
+  static PlatterException filled(String what) {
+    return PlatterException.of(
+        PlatterException.Code.CONFLICT,
+        "another process fills " + what,
+        "Wait until it is done, or end it.");
   }
 
   private static PlatterException inUse(SourceName written, Access access, Holder holder) {

@@ -99,7 +99,8 @@ final class LocalDisks {
     if (isBusy(pinned.path())) {
       throw PlatterException.of(
           Code.CONFLICT,
-          path + " is in use by this machine itself, which has mounted it or a part of it",
+          path
+              + " is in use by this machine itself, which has mounted it or a part of it, or fills it",
           "Unmount it first: two file systems on one device destroy each other.");
     }
   }

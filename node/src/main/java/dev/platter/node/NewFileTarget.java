@@ -1,33 +1,51 @@
 package dev.platter.node;
 
+import dev.platter.image.Digest;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.raw.RawTarget;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.FillRecord;
+import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 
-/** A file that gets its name when it is complete. What was begun has another, always the same. */
-record NewFileTarget(Path file, Path unfinished) implements FillTarget {
-  static NewFileTarget at(Path file, boolean replace) {
+/**
+ * A file that gets its name when it is complete. What was begun has another, always the same; the
+ * lock says whose it is.
+ */
+record NewFileTarget(Path file, Path unfinished, boolean replace, FileMutex mutex)
+    implements FillTarget {
+  static NewFileTarget at(StateLayout layout, Path file, boolean replace) throws IOException {
     if (!replace && Files.exists(file)) {
-      throw PlatterException.of(
-          Code.CONFLICT, "there is a file " + file, "Name another, or say --replace.");
+      throw exists(file);
     }
     if (!Files.isDirectory(Durable.parent(file))) {
       throw PlatterException.of(
           Code.NOT_FOUND, "there is no directory " + Durable.parent(file), "Make it.");
     }
-    return new NewFileTarget(file, file.resolveSibling("." + file.getFileName() + ".part"));
+    var real = Durable.parent(file).toRealPath().resolve(file.getFileName());
+    var mutex =
+        FileMutex.tryTake(layout.claimLock(LocalDeviceRecords.hash(real.toString())))
+            .orElseThrow(() -> Leases.filled(file.toString()));
+    return new NewFileTarget(
+        file, file.resolveSibling("." + file.getFileName() + ".part"), replace, mutex);
+  }
+
+  private static PlatterException exists(Path file) {
+    return PlatterException.of(
+        Code.CONFLICT, "there is a file " + file, "Name another, or say --replace.");
   }
 
   @Override
-  public Optional<FillRecord> held(String source) {
+  public Optional<FillRecord> held(String source, Optional<Digest> digest) {
     return Optional.empty();
   }
 
@@ -47,12 +65,32 @@ record NewFileTarget(Path file, Path unfinished) implements FillTarget {
 
   @Override
   public void complete(Filled filled) throws IOException {
-    Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+    if (replace) {
+      Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+    } else {
+      name();
+    }
     Durable.syncDirectory(Durable.parent(file));
+  }
+
+  /** By a hard link, which unlike a rename replaces nothing. */
+  private void name() throws IOException {
+    try {
+      Files.createLink(file, unfinished);
+    } catch (FileAlreadyExistsException e) {
+      throw exists(file);
+    } catch (FileSystemException e) { // Some file systems have no links.
+      if (Files.exists(file)) {
+        throw exists(file);
+      }
+      Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+    }
   }
 
   @Override
   public void close() throws IOException {
-    Files.deleteIfExists(unfinished);
+    try (mutex) {
+      Files.deleteIfExists(unfinished);
+    }
   }
 }

@@ -290,6 +290,12 @@ final class StepRunner {
 
   /** What QEMU must have open of what these steps of a plan checked. */
   OpenDisks opened(Plan plan, List<Step> steps) throws IOException {
+    for (var step : steps) {
+      // Looked at before the lease was taken; only since then does nobody fill it.
+      if (step instanceof Step.CheckDevice device) {
+        fill.refuseHalf(plan, device);
+      }
+    }
     return OpenDisks.of(plan, steps, disks);
   }
 

@@ -44,6 +44,19 @@ class LeasesTest {
     return new Leases(new StateLayout(directory, directory.resolve("run")), vms::contains);
   }
 
+  @Test
+  void whatIsFilledIsNoVmsAndTheOtherWayRound() throws IOException {
+    var link = Files.createSymbolicLink(directory.resolve("link"), directory.resolve("disk.raw"));
+    try (var _ = leases().fill(source)) {
+      assertThatThrownBy(() -> leases().take(A, file(link), Access.READ_SHARED))
+          .hasMessageContaining("another process fills");
+      assertThatThrownBy(() -> leases().fill(file(link)))
+          .hasMessageContaining("another process fills");
+    }
+    leases().take(A, source, Access.READ_SHARED);
+    assertThatThrownBy(() -> leases().fill(file(link))).hasMessageContaining("in use by the VM");
+  }
+
   @ParameterizedTest
   @CsvSource({
     "WRITE_EXCLUSIVE,WRITE_EXCLUSIVE,false",

@@ -105,7 +105,7 @@ public final class DiskFill {
   }
 
   private long copy(Format format, Forward file, long length) throws IOException {
-    StreamedFormat disk = format.open(file, length, most());
+    StreamedFormat disk = format.open(file, length, most(), stated != null);
     long known = disk.virtualSize();
     requireRoom(known);
     target.beginBlank(Math.max(0, room));
@@ -139,6 +139,9 @@ public final class DiskFill {
   private Filled finish(Format format, long size, long fileSize, Digest digest) throws IOException {
     if (expected != null && !expected.equals(digest)) {
       throw new BadImageException("the file has the digest " + digest + ", not " + expected);
+    }
+    if (size == 0) {
+      throw new BadImageException("it is a disk of 0 bytes");
     }
     if (room < 0) {
       target.end(size);

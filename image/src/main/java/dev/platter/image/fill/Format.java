@@ -73,13 +73,19 @@ public enum Format {
   /**
    * @param length of the file, -1 if it is not known
    * @param most how large the disk may be
+   * @param stated whether somebody said that it is of this format, whatever it looks like
    */
-  StreamedFormat open(Forward file, long length, long most) throws IOException {
+  StreamedFormat open(Forward file, long length, long most, boolean stated) throws IOException {
     return switch (this) {
-      case RAW -> new RawStream(file, length, most);
+      case RAW ->
+          new RawStream(
+              file, length, most, stated ? RawStream.Footer.NONE : RawStream.Footer.MAYBE);
       case QCOW2 -> Qcow2Stream.open(file, length, Limits.DEFAULT);
       case VMDK -> Vmdk.open(file);
-      case VHD -> Vhd.open(file);
+      case VHD ->
+          Vhd.isDynamic(head(file))
+              ? Vhd.open(file)
+              : new RawStream(file, length, most, RawStream.Footer.REQUIRED);
       case VHDX -> Vhdx.open(file);
       case VDI -> Vdi.open(file);
     };

@@ -8,7 +8,6 @@ import java.io.EOFException;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 import org.tukaani.xz.XZIOException;
 import org.tukaani.xz.XZInputStream;
@@ -36,7 +35,7 @@ final class Unpacked extends FilterInputStream {
     buffered.reset();
     try {
       if (starts(first, 0x1f, 0x8b)) {
-        return new Unpacked(new GZIPInputStream(buffered, BUFFER), true);
+        return new Unpacked(new GzipMembers(buffered), true);
       }
       if (starts(first, 0xfd, '7', 'z', 'X', 'Z', 0)) {
         return new Unpacked(new XZInputStream(buffered, XZ_KIB), true);

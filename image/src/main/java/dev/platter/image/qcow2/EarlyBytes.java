@@ -13,6 +13,9 @@ import java.util.TreeMap;
 final class EarlyBytes {
   static final long MOST = 64 << 20;
 
+  /** What a piece takes beside its bytes, of which there may be few. */
+  private static final int PIECE_COST = 96;
+
   private final TreeMap<Long, byte[]> kept = new TreeMap<>();
   private long total;
   private long left;
@@ -22,10 +25,10 @@ final class EarlyBytes {
     byte[] copy = new byte[bytes.remaining()];
     bytes.get(copy);
     kept.put(host, copy);
-    total += copy.length;
+    total += copy.length + PIECE_COST;
     left += copy.length;
     while (total > MOST) {
-      total -= kept.pollFirstEntry().getValue().length;
+      total -= kept.pollFirstEntry().getValue().length + PIECE_COST;
     }
   }
 

@@ -135,14 +135,36 @@ public final class Qcow2Stream implements StreamedFormat {
         for (int done = 0; done < place.length(); done += PIECE) {
           int n = Math.min(PIECE, place.length() - done);
           // What is past the end of the file reads as zeros.
-          canvas.write(place.guest() + done, file.at(place.host() + done, n));
+          ByteBuffer bytes = file.at(place.host() + done, n);
+          if (bytes.remaining() < n) {
+            refuseCut(place, file.seen());
+          }
+          canvas.write(place.guest() + done, bytes);
         }
       }
       case PACKED -> packed.add(place.guest(), file.at(place.host(), place.length()), place.host());
     }
-    passed = Math.max(passed, place.host() + place.length());
+    passed = Math.max(passed, place.host() + surelyUsed(place));
     lastHost = place.host();
     lastPacked = place.kind() == Kind.PACKED;
+  }
+
+  /**
+   * What is packed ends somewhere in the last sector of its bound. What is behind that may be the
+   * start of something whose table is still to come.
+   */
+  private int surelyUsed(Place place) {
+    return place.kind() == Kind.PACKED
+        ? Math.max(shortest(place), place.length() - 511)
+        : place.length();
+  }
+
+  /** Of the last cluster of a file a part may be missing; where all of it is, the file was cut. */
+  private void refuseCut(Place place, long end) throws BadImageException {
+    long last = (place.host() + place.length() - 1) & -header.clusterSize();
+    if (last >= end) {
+      throw Refused.at(last, "the file ends at 0x%x, before this cluster".formatted(end));
+    }
   }
 
   private void takeEarly(Place place, PackedClusters packed, Canvas canvas) throws IOException {

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * Whatever has a name at one moment, held so that what is looked at and what is then used are the
@@ -68,15 +69,27 @@ public final class PinnedFile implements Closeable {
 
   /** Whether somebody on this machine, such as a mounted file system, has claimed a device. */
   public static boolean isBusy(Path device) throws IOException {
+    Optional<Closeable> claim = claim(device);
+    if (claim.isPresent()) {
+      claim.get().close();
+    }
+    return claim.isEmpty();
+  }
+
+  /**
+   * Claims a device as a mounted file system does: nobody can mount it until this is closed.
+   *
+   * @return empty if somebody else has
+   */
+  public static Optional<Closeable> claim(Path device) throws IOException {
     int fd = Libc.open(device.toString(), Libc.O_RDONLY | Libc.O_EXCL | Libc.O_CLOEXEC, 0);
     if (fd == -Libc.EBUSY) {
-      return true;
+      return Optional.empty();
     }
     if (fd < 0) {
       throw NativeFile.failure(device, -fd);
     }
-    Libc.close(fd);
-    return false;
+    return Optional.of(() -> Libc.close(fd));
   }
 
   /** A name for it, good in this process until this is closed. */

@@ -80,6 +80,11 @@ public final class Forward {
     return bytes;
   }
 
+  /** How far the file was looked at; its end, if fewer bytes were shown than asked for. */
+  public long seen() {
+    return start + filled;
+  }
+
   private void goTo(long position) throws IOException {
     if (file == null) {
       throw new OutOfOrder("byte " + position + " of the file is needed after it has passed");

@@ -32,6 +32,11 @@ public final class Vhd {
 
   private Vhd() {}
 
+  /** By its first bytes; of a fixed one those are the guest's. */
+  public static boolean isDynamic(ByteBuffer head) {
+    return head.remaining() >= FOOTER && text(head, 0, 8).equals(COOKIE);
+  }
+
   public static StreamedFormat open(Forward file) throws IOException {
     ByteBuffer footer = file.fully(0, FOOTER);
     Refused.unless(

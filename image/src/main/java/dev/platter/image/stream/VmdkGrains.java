@@ -33,19 +33,28 @@ record VmdkGrains(Forward file, Vmdk.Header header, long last) implements Stream
 
   private static long lastGrain(Forward file, Vmdk.Header header) throws IOException {
     Places tables = Vmdk.directory(header);
-    var grains = new Places();
+    long found = 0;
     while (!tables.isEmpty()) {
       Place place = tables.take();
       Refused.unless(
           place.host() < header.overhead() * Vmdk.SECTOR, Vmdk.NAME, 56, "tables among the grains");
       ByteBuffer bytes = file.fully(place.host(), place.length()).order(LITTLE_ENDIAN);
-      Vmdk.table(header, place.kind() == Kind.ROOT ? tables : grains, place, bytes);
-    }
-    long found = 0;
-    while (!grains.isEmpty()) {
-      found = grains.take().host();
+      if (place.kind() == Kind.ROOT) {
+        Vmdk.table(header, tables, place, bytes);
+      } else {
+        found = Math.max(found, lastGrain(bytes));
+      }
     }
     return found;
+  }
+
+  private static long lastGrain(ByteBuffer table) {
+    long last = 0;
+    for (int i = 0; i < table.limit() / 4; i++) {
+      last = Math.max(last, table.getInt(4 * i) & 0xffffffffL);
+    }
+    // 1 stands for zeros, and lies before all grains.
+    return last * Vmdk.SECTOR;
   }
 
   @Override

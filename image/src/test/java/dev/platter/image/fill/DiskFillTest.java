@@ -125,6 +125,61 @@ class DiskFillTest {
     assertThat(dir.resolve("ours")).hasSameBinaryContentAs(raw);
   }
 
+  /** QEMU fills up the cluster where the last one ended, also behind a new table. */
+  @ParameterizedTest
+  @ValueSource(ints = {512, 1024, 4096})
+  void packedClustersAreUnpackedWhereverTheirTablesAre(int cluster) throws IOException {
+    Path file = dir.resolve("file");
+    Path text = dir.resolve("text");
+    ForeignTool.sh(dir, "seq 1 1000000 | head -c 5M >text");
+    String size = "cluster_size=" + cluster;
+    Qemu.img("convert", "-c", "-f", "raw", "-O", "qcow2", "-o", size, text, file);
+    stream(file, dir.resolve("ours"));
+    assertThat(dir.resolve("ours")).hasSameBinaryContentAs(text);
+  }
+
+  /** Each takes as much as it would unpacked, so that they lie like data. */
+  @Test
+  void grainsThatHardlyPackAreAllThere() throws IOException {
+    Path file = dir.resolve("file");
+    Path grains = dir.resolve("grains");
+    ForeignTool.sh(
+        dir,
+        "for i in 1 2 3; do head -c 65336 /dev/urandom; head -c 200 /dev/zero; done >grains;"
+            + " seq 1 100000 | head -c 65536 >>grains");
+    Qemu.img("convert", "-f", "raw", "-O", "vmdk", "-o", "subformat=streamOptimized", grains, file);
+    stream(file, dir.resolve("ours"));
+    assertThat(dir.resolve("ours")).hasSameBinaryContentAs(grains);
+  }
+
+  @Test
+  void aPackedQcow2ThatWasCutShortIsRefused() throws IOException {
+    Qemu.img("convert", "-f", "raw", "-O", "qcow2", raw, dir.resolve("file"));
+    ForeignTool.sh(dir, "truncate -s -300000 file; gzip -1 file");
+    assertThatThrownBy(() -> stream(dir.resolve("file.gz"), dir.resolve("ours")))
+        .isInstanceOf(BadImageException.class)
+        .hasMessageContaining("the file ends at");
+  }
+
+  @Test
+  void aGzipOfSeveralMembersIsReadToItsEnd() throws IOException {
+    ForeignTool.sh(
+        dir,
+        "head -c 3M %s >a; tail -c +3145729 %1$s >b; gzip -1 a; gzip -1 b; cat a.gz b.gz >both;"
+                .formatted(raw)
+            + " (cat both; head -c 1000 /dev/zero) >padded;"
+            + " (cat a.gz; printf x; tail -c +2 b.gz) >damaged; (cat both; echo x) >more");
+    for (String name : new String[] {"both", "padded"}) {
+      stream(dir.resolve(name), dir.resolve(name + ".raw"));
+      assertThat(dir.resolve(name + ".raw")).hasSameBinaryContentAs(raw);
+    }
+    for (String name : new String[] {"damaged", "more"}) {
+      assertThatThrownBy(() -> stream(dir.resolve(name), dir.resolve(name + ".raw")))
+          .isInstanceOf(BadImageException.class)
+          .hasMessageContaining("gzip");
+    }
+  }
+
   @ParameterizedTest
   @CsvSource({"gzip -c,QCOW2", "xz -c -1,RAW", "zstd -c -q,QCOW2", "zstd -c -q,RAW", "gzip -c,VHD"})
   void outerPackingIsTakenOff(String tool, Format inner) throws IOException {
@@ -278,6 +333,28 @@ class DiskFillTest {
     assertThat(dir.resolve("to")).hasSameBinaryContentAs(file);
   }
 
+  /** The last sector of a disk is a guest's, who can write there what looks like a footer. */
+  @Test
+  void aFooterCountsOnlyIfTheDiskIsNotSaidToBeRaw() throws IOException {
+    Path file = dir.resolve("file");
+    Qemu.img("convert", "-f", "raw", "-O", "vpc", "-o", "subformat=fixed", raw, file);
+    stated(file, Format.RAW, "raw");
+    assertThat(dir.resolve("raw")).hasSameBinaryContentAs(file);
+    stated(file, Format.VHD, "vhd");
+    Qemu.img("convert", "-f", "vpc", "-O", "raw", file, dir.resolve("theirs"));
+    assertThat(dir.resolve("vhd")).hasSameBinaryContentAs(dir.resolve("theirs"));
+    assertThatThrownBy(() -> stated(raw, Format.VHD, "none"))
+        .isInstanceOf(BadImageException.class)
+        .hasMessageContaining("footer");
+  }
+
+  private void stated(Path file, Format format, String to) throws IOException {
+    try (RawTarget target = RawTarget.create(dir.resolve(to));
+        InputStream in = Files.newInputStream(file)) {
+      new DiskFill(target, -1, format, null, _ -> {}).from(in, Files.size(file));
+    }
+  }
+
   @Test
   void absurdNumbersInHeadersAreRefusedWithLittleMemory() throws IOException {
     ByteBuffer vdi = ByteBuffer.allocate(4096).order(ByteOrder.LITTLE_ENDIAN);
@@ -293,6 +370,7 @@ class DiskFillTest {
     refused(vmdk.array());
     refused("vhdxfile".getBytes());
     refused("conectix".getBytes());
+    refused(new byte[0]);
     refused("PK\003\004 a zip".getBytes());
     refused("<html>".getBytes());
   }

@@ -42,16 +42,15 @@ public record DiskImport(
     try {
       return fill(config, progress);
     } catch (IOException e) {
-      throw FillErrors.explain(source, target.toString(), e);
+      throw FillErrors.explain(WebName.shown(source), target.toString(), e);
     }
   }
 
   private Done fill(NodeConfig config, Progress progress) throws IOException {
     var from = ImportSource.of(source, LocalNode.sources(config));
     try (var to = FillTarget.of(config.layout(), target, size, replace)) {
-      var held = to.held(from.name());
-      if (held.isPresent()
-          && digest.map(Digest::toString).filter(d -> !d.equals(held.get().digest())).isEmpty()) {
+      var held = to.held(from.name(), digest);
+      if (held.isPresent()) {
         return new Done(from.name(), held.get().digest(), true, Optional.empty());
       }
       to.begin(from.name());

@@ -83,7 +83,7 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
               }),
           progress);
     } catch (BadImageException e) {
-      throw FillErrors.explain(file.toString(), url.toString(), e);
+      throw FillErrors.explain(file.toString(), shown(), e);
     }
   }
 
@@ -179,16 +179,15 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
     var message = body.path("message").asText();
     var reason = body.path("reason").asText();
     return switch (response.statusCode()) {
-      case 201 ->
-          new Done(
-              body.path("digest").asText(),
-              body.path("format").asText(),
-              body.path("size").asLong(),
-              sent);
+      case 201 -> complete(body, sent);
       case 400, 502, 503, 504 -> throw new Again(shown() + ": " + message);
       case 409 -> {
         if (reason.equals("Offset")) {
           throw new Again(shown() + ": " + message);
+        }
+        // The answer to an earlier request was lost on its way.
+        if (reason.equals("Complete") && body.path("digest").asText().equals(digest.toString())) {
+          yield complete(body, sent);
         }
         throw PlatterException.of(
             Code.CONFLICT, shown() + ": " + message, "It takes one disk, of which it has all.");
@@ -216,6 +215,14 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
               "%s answers %d: %s".formatted(shown(), response.statusCode(), message),
               "");
     };
+  }
+
+  private static Done complete(JsonNode body, long sent) {
+    return new Done(
+        body.path("digest").asText(),
+        body.path("format").asText(),
+        body.path("size").asLong(),
+        sent);
   }
 
   private static JsonNode json(byte[] body) throws IOException {
@@ -256,9 +263,8 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
     }
   }
 
-  /** Without the query, in which some put a token. */
   private String shown() {
-    return url.getScheme() + "://" + url.getAuthority() + url.getPath();
+    return WebName.shown(url.toString());
   }
 
   private PlatterException unavailable(Again e) {

@@ -34,6 +34,7 @@ final class Upload implements AutoCloseable {
   private final @Nullable Format format;
   private @Nullable PushedFill fill;
   private @Nullable Digest done;
+  private Map<String, Object> told = Map.of();
   private boolean busy;
   private boolean begun;
   private final AtomicLong offset = new AtomicLong();
@@ -42,9 +43,10 @@ final class Upload implements AutoCloseable {
   Upload(FillTarget target, @Nullable Format format) throws IOException {
     this.target = target;
     this.format = format;
-    var held = target.held(SOURCE);
+    var held = target.held(SOURCE, Optional.empty());
     if (held.isPresent()) {
       done = Digest.parse(held.get().digest());
+      told = Map.of("digest", held.get().digest());
     }
   }
 
@@ -72,7 +74,8 @@ final class Upload implements AutoCloseable {
   Answer take(Part part) {
     synchronized (this) {
       if (done != null) {
-        return Answer.of(409, 409, "Complete", "the disk is complete; nothing more is taken");
+        return new Answer(
+            409, 409, "Complete", "the disk is complete; nothing more is taken", told);
       }
       if (busy) {
         return Answer.of(503, 503, "Busy", "somebody else sends at this moment; try again");
@@ -123,16 +126,13 @@ final class Upload implements AutoCloseable {
     target.complete(filled);
     synchronized (this) {
       done = filled.digest();
+      told =
+          Map.of(
+              "digest", filled.digest().toString(),
+              "format", filled.format().toString(),
+              "size", filled.size());
+      return new Answer(201, 200, "Created", "the disk is complete", told);
     }
-    return new Answer(
-        201,
-        200,
-        "Created",
-        "the disk is complete",
-        Map.of(
-            "digest", filled.digest().toString(),
-            "format", filled.format().toString(),
-            "size", filled.size()));
   }
 
   private PushedFill anew(Part part) throws IOException {

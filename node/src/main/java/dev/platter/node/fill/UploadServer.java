@@ -44,6 +44,10 @@ public final class UploadServer implements AutoCloseable {
   private static final Pattern DIGEST =
       Pattern.compile("(?i)(?:.*,\\s*)?sha-256=:([A-Za-z0-9+/]{43}=):.*");
   private static final long MOST_DRAINED = 64L << 20;
+
+  /** Of who is not known. */
+  private static final long MOST_DRAINED_UNKNOWN = 1L << 20;
+
   private static final int BACKLOG = 16;
 
   /**
@@ -112,9 +116,10 @@ public final class UploadServer implements AutoCloseable {
     try (exchange) {
       var path = exchange.getRequestURI().getPath();
       var cdi = CDI.matcher(path).matches();
-      var answer = answer(exchange, path, cdi);
-      send(exchange, answer, cdi);
-      if (answer.reason().equals("Created")) {
+      send(exchange, answer(exchange, path, cdi), cdi);
+    } finally {
+      // Also if who sent it is gone, and will not hear of it.
+      if (upload.done().isPresent()) {
         completed.countDown();
       }
     }
@@ -240,17 +245,17 @@ public final class UploadServer implements AutoCloseable {
       exchange.getResponseBody().flush();
     }
     if (status >= 400) {
-      drain(exchange.getRequestBody());
+      drain(exchange.getRequestBody(), status == 401 ? MOST_DRAINED_UNKNOWN : MOST_DRAINED);
     }
   }
 
   /** Who still sends must not find the connection closed before they have read the answer. */
-  private void drain(InputStream body) {
+  private void drain(InputStream body, long most) {
     var pace = new Pace(body, options.patience);
     paces.add(pace);
     byte[] sink = new byte[64 << 10];
     try {
-      long left = MOST_DRAINED;
+      long left = most;
       for (int n; left > 0 && (n = pace.read(sink)) >= 0; left -= n) {}
     } catch (IOException e) {
       // They are gone, as they may be.

@@ -27,11 +27,9 @@ final class WebImport implements ImportSource {
     this.url = url;
   }
 
-  /** Without the query, in which some put a token. */
   @Override
   public String name() {
-    var query = url.indexOf('?');
-    return query < 0 ? url : url.substring(0, query);
+    return WebName.known(url);
   }
 
   @Override

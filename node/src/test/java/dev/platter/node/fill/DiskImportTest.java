@@ -82,6 +82,33 @@ class DiskImportTest {
   }
 
   @Test
+  void anotherDigestOrAnotherQueryIsAnotherDisk() throws IOException {
+    var volume = Files.createDirectory(dir.resolve("volume"));
+    try (var server = FileServer.http(web)) {
+      var url = server.url("disk.qcow2");
+      run(url, volume);
+      Shell.run("sh", "-c", "echo guest | dd conv=notrunc of=%s/disk.img".formatted(volume));
+      var before = Shell.run("sha256sum", volume.resolve("disk.img"));
+      var other = Optional.of(Digest.of(new byte[0]));
+      assertThatThrownBy(() -> run(url, volume, other, false)).hasMessageContaining("holds " + url);
+      assertThatThrownBy(() -> run(url + "?id=2", volume)).hasMessageContaining("holds " + url);
+      assertThat(Shell.run("sha256sum", volume.resolve("disk.img"))).isEqualTo(before);
+    }
+  }
+
+  @Test
+  void secretsOfAnAddressAreNotTold() {
+    var source = "http://user:hidden@127.0.0.1:1/disk.raw?X-Signature=hidden";
+    assertThatThrownBy(() -> run(source, dir.resolve("out.raw")))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("http://127.0.0.1:1/disk.raw")
+        .hasMessageNotContaining("hidden");
+    assertThat(WebName.known(source))
+        .startsWith("http://127.0.0.1:1/disk.raw?sha256:")
+        .isNotEqualTo(WebName.known(source + "2"));
+  }
+
+  @Test
   void aQcow2InAnyOrderIsReadByRanges() throws IOException {
     var late = web.resolve("late.qcow2");
     Shell.run("qemu-img", "create", "-f", "qcow2", "-o", "preallocation=metadata", late, "80M");

@@ -136,6 +136,28 @@ class UploadServerTest {
   }
 
   @Test
+  void nothingIsNoDisk() throws Exception {
+    var empty = Files.createFile(dir.resolve("empty"));
+    try (var server = serve()) {
+      assertThat(curl("-T", empty, url(server, "/disk"))).startsWith("415 ").contains("0 bytes");
+      assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("201 ");
+    }
+  }
+
+  /** Who did not hear that all is there sends it again. */
+  @Test
+  void anAnswerThatIsLostCostsNothing() throws Exception {
+    try (var server = serve()) {
+      assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("201 ");
+      var again = upload(server, qcow2);
+      assertThat(again.digest()).isEqualTo(server.await());
+      assertThat(again.format()).isEqualTo("qcow2");
+      assertThatThrownBy(() -> upload(server, raw)).hasMessageContaining("is complete");
+      assertIsThere();
+    }
+  }
+
+  @Test
   void whoHasNoTokenIsTurnedAway() throws Exception {
     try (var server = serve()) {
       var other = Shell.shell().execute("curl", "-s", "-i", "-T", qcow2, url(server, "/disk"));
