@@ -32,7 +32,12 @@ final class FakeCluster
   final Map<String, Node> nodes = new TreeMap<>();
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
+
+  /** What an informer shows that is behind. */
+  final Map<String, VirtualMachine> seen = new TreeMap<>();
+
   boolean podsHidden;
+  boolean sourcesHidden;
   boolean behind;
   int refusal;
 
@@ -46,7 +51,7 @@ final class FakeCluster
 
   @Override
   public @Nullable VirtualMachine vm(String key) {
-    var found = vms.get(key);
+    var found = seen.getOrDefault(key, vms.get(key));
     return found == null ? null : Serialization.clone(found);
   }
 
@@ -86,8 +91,13 @@ final class FakeCluster
   }
 
   @Override
+  public @Nullable VirtualMachine vm(String namespace, String name) {
+    return vms.get(namespace + "/" + name);
+  }
+
+  @Override
   public @Nullable Pod source(String key) {
-    return pods.get(key);
+    return sourcesHidden ? null : pods.get(key);
   }
 
   @Override
