@@ -153,7 +153,18 @@ final class FakeCluster
       throw new KubernetesClientException("it has changed", 409, null);
     }
     writes.add("status " + status.phase().word());
-    stored.setStatus(status);
+    var was = VmStatus.of(stored);
+    stored.setStatus(
+        new VmStatus(
+            status.phase(),
+            status.conditions(),
+            status.nodeName(),
+            status.sources(),
+            status.disks(),
+            was.podName(),
+            was.handedTo(),
+            was.movedTo(),
+            status.observedGeneration()));
     stored.getMetadata().setResourceVersion(version + "0");
     return Serialization.clone(stored);
   }
@@ -161,8 +172,9 @@ final class FakeCluster
   @Override
   public void podGone(VirtualMachine vm) {
     writes.add("pod gone");
-    var is = VmStatus.of(vm);
-    vm.setStatus(
+    var stored = vms.getOrDefault(key(vm), vm);
+    var is = VmStatus.of(stored);
+    stored.setStatus(
         new VmStatus(is.phase(), is.conditions(), is.nodeName(), is.sources(), is.disks(), 3L));
   }
 
