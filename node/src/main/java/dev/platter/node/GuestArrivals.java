@@ -16,11 +16,12 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.net.Socket;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Takes in VMs that come from other nodes of a cluster while they run. All is done in the thread of
@@ -46,6 +47,9 @@ public final class GuestArrivals implements MoveServer.Guests {
     /** Its plan is known, and nothing of it is made yet. Returns what its disks need. */
     SecretData prepare(Plan plan) throws IOException;
 
+    /** All of it is here. Fails if it may not stay. */
+    void confirm() throws IOException;
+
     /** It is up, or there is nothing of it here; or that is not known yet. */
     @Override
     void close() throws IOException;
@@ -59,7 +63,15 @@ public final class GuestArrivals implements MoveServer.Guests {
   private final Consumer<String> log;
   private final Map<VmKey, Expected> expected = new ConcurrentHashMap<>();
 
-  private record Expected(String node, UUID move, Arriving arriving) {}
+  /**
+   * @param joined what its disks and memory come by
+   */
+  private record Expected(String node, UUID move, Arriving arriving, Set<Link> joined) {
+    /** The other node may have vanished without a word, and they would wait for it for hours. */
+    void part() {
+      joined.forEach(Link::cut);
+    }
+  }
 
   GuestArrivals(
       StateLayout layout,
@@ -104,9 +116,17 @@ public final class GuestArrivals implements MoveServer.Guests {
       out.flush();
       socket.setSoTimeout(0);
       var far = Link.of(socket);
-      var back = Thread.ofVirtual().start(() -> near.pump(far, new AtomicLong()));
-      far.pump(near, new AtomicLong());
-      back.join();
+      found.joined().add(far);
+      try {
+        if (!found.equals(expected.get(call.key()))) {
+          return; // It ended meanwhile, and has not seen this one.
+        }
+        var back = Thread.ofVirtual().start(() -> near.pump(far, new AtomicLong()));
+        far.pump(near, new AtomicLong());
+        back.join();
+      } finally {
+        found.joined().remove(far);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
@@ -132,7 +152,9 @@ public final class GuestArrivals implements MoveServer.Guests {
         log.accept(call.key() + ": " + node + " does not send it any more");
       } finally {
         // Whatever is left: undone, or finished if it is ours.
-        if (expected.remove(call.key()) != null) {
+        var ended = expected.remove(call.key());
+        if (ended != null) {
+          ended.part();
           executor.settled(call.key());
         }
       }
@@ -143,16 +165,22 @@ public final class GuestArrivals implements MoveServer.Guests {
       String node, GuestCall call, Guest guest, DataInputStream in, DataOutputStream out)
       throws IOException {
     Arriving arriving = null;
+    var before = GuestCall.Word.PATIENCE;
     try {
       while (true) {
         var word = GuestCall.word(in);
         if (word == GuestCall.Word.PATIENCE) {
           continue;
         }
+        if (!word.follows(before)) {
+          throw new IOException(
+              "%s: %s says %s after %s".formatted(call.key(), node, word, before));
+        }
+        before = word;
         if (word == GuestCall.Word.PREPARE) {
           arriving = prepare(node, call, guest, in);
         } else {
-          obey(arriving, word);
+          obey(Objects.requireNonNull(arriving), guest, word);
         }
         Answer.yes(out);
         out.flush();
@@ -176,17 +204,18 @@ public final class GuestArrivals implements MoveServer.Guests {
     var secrets = guest.prepare(vm.plan());
     var arrival = new Arrival(call.move(), node, false, true);
     var arriving = executor.receive(vm, arrival, secrets);
-    expected.put(call.key(), new Expected(node, call.move(), arriving));
+    expected.put(
+        call.key(), new Expected(node, call.move(), arriving, ConcurrentHashMap.newKeySet()));
     return arriving;
   }
 
-  private static void obey(@Nullable Arriving arriving, GuestCall.Word word) throws IOException {
-    if (arriving == null) {
-      throw new IOException("nothing was prepared");
-    }
+  private static void obey(Arriving arriving, Guest guest, GuestCall.Word word) throws IOException {
     switch (word) {
       case COMPLETE -> arriving.complete();
-      case DECIDE -> arriving.decide();
+      case DECIDE -> {
+        guest.confirm();
+        arriving.decide();
+      }
       case RUN -> arriving.run();
       case FINISH -> arriving.finish();
       case PATIENCE, PREPARE -> throw new IllegalArgumentException("not a word for QEMU: " + word);

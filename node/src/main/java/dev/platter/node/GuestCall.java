@@ -44,7 +44,19 @@ record GuestCall(Kind kind, VmKey key, UUID move) {
     COMPLETE,
     DECIDE,
     RUN,
-    FINISH
+    FINISH;
+
+    /** Each is said once, in this order. */
+    boolean follows(Word before) {
+      return switch (this) {
+        case PATIENCE -> false;
+        case PREPARE -> before == PATIENCE;
+        case COMPLETE -> before == PREPARE;
+        case DECIDE -> before == COMPLETE;
+        case RUN -> before == DECIDE;
+        case FINISH -> before == RUN;
+      };
+    }
   }
 
   void write(DataOutputStream out) throws IOException {

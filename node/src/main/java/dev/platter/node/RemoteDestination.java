@@ -25,18 +25,24 @@ import java.time.Duration;
 final class RemoteDestination implements Destination, AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
+  /** The guest stands still meanwhile. The other node gives up earlier if it hears nothing. */
+  private static final Duration ANSWER = Duration.ofSeconds(90);
+
   private final Journey journey;
   private final VmKey key;
   private final Socket socket;
   private final DataInputStream in;
   private final DataOutputStream out;
   private final GuestCall.There there;
+  private final Duration limit;
   private final Thread patience;
 
-  private RemoteDestination(Journey journey, VmKey key, Socket socket) throws IOException {
+  private RemoteDestination(Journey journey, VmKey key, Socket socket, Duration limit)
+      throws IOException {
     this.journey = journey;
     this.key = key;
     this.socket = socket;
+    this.limit = limit;
     this.in = in(socket);
     this.out = out(socket);
     new GuestCall(Kind.TALK, key, journey.move()).write(out);
@@ -48,9 +54,16 @@ final class RemoteDestination implements Destination, AutoCloseable {
 
   /** Fails if the VM may not go there. */
   static RemoteDestination open(Journey journey, VmKey key) throws IOException {
+    return open(journey, key, ANSWER);
+  }
+
+  /**
+   * @param limit how long an answer may take for which the guest stands still
+   */
+  static RemoteDestination open(Journey journey, VmKey key, Duration limit) throws IOException {
     var socket = journey.peer().connect(journey.own());
     try {
-      return new RemoteDestination(journey, key, socket);
+      return new RemoteDestination(journey, key, socket, limit);
     } catch (IOException | RuntimeException e) {
       socket.close();
       throw e;
@@ -73,8 +86,10 @@ final class RemoteDestination implements Destination, AutoCloseable {
         Thread.sleep(PATIENCE);
         say(Word.PATIENCE);
       }
-    } catch (InterruptedException | IOException e) {
-      // It is over; who waits for an answer notices by himself.
+    } catch (InterruptedException e) {
+      // It is over.
+    } catch (IOException e) {
+      Link.of(socket).cut(); // Who waits for an answer is to notice.
     }
   }
 
@@ -135,6 +150,7 @@ final class RemoteDestination implements Destination, AutoCloseable {
     }
 
     private void ask(Word word) throws IOException {
+      socket.setSoTimeout((int) limit.toMillis());
       say(word);
       Answer.read(in);
     }

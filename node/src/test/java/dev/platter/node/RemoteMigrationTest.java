@@ -136,6 +136,9 @@ class RemoteMigrationTest {
             }
 
             @Override
+            public void confirm() {}
+
+            @Override
             public void close() {}
           };
         };

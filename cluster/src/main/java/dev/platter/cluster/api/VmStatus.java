@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
  * @param nodeName the node where it runs or ran last; it has the disks that are kept
  * @param podName the pod that it has moved to; null if its pod has its own name
  * @param handedTo who may say that the VM is there; null if nobody may
+ * @param movedTo the pod that it moved to last. It stays when that pod is gone: the node may have
+ *     to know yet that the VM is its own
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 @JsonInclude(JsonInclude.Include.NON_EMPTY)
@@ -26,6 +28,7 @@ public record VmStatus(
     List<DiskStatus> disks,
     @Nullable String podName,
     @Nullable HandedTo handedTo,
+    @Nullable String movedTo,
     @Nullable Long observedGeneration) {
   public static final VmStatus NONE =
       new VmStatus(null, List.of(), null, List.of(), List.of(), null);
@@ -38,7 +41,7 @@ public record VmStatus(
       List<SourceStatus> sources,
       List<DiskStatus> disks,
       @Nullable Long observedGeneration) {
-    this(phase, conditions, nodeName, sources, disks, null, null, observedGeneration);
+    this(phase, conditions, nodeName, sources, disks, null, null, null, observedGeneration);
   }
 
   // A server may leave out any of them.

@@ -19,6 +19,9 @@ interface Cluster {
   /** As it is now, past all informers. */
   @Nullable Pod pod(String namespace, String name);
 
+  /** As it is now, past all informers. */
+  @Nullable VirtualMachine vm(String namespace, String name);
+
   /** Returns it as the server has it. */
   Pod create(Pod pod);
 

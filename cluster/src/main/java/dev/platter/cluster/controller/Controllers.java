@@ -170,6 +170,9 @@ final class Controllers
     vms.getStore().list().stream()
         .filter(vm -> name.equals(VmStatus.of(vm).nodeName()))
         .forEach(vm -> vmLoop.add(key(vm)));
+    migrations.getStore().list().stream()
+        .filter(migration -> name.equals(migration.said().sourceNode()))
+        .forEach(migration -> migrationLoop.add(key(migration)));
   }
 
   @Override

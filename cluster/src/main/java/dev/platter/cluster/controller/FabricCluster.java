@@ -38,6 +38,11 @@ final class FabricCluster implements Cluster {
   }
 
   @Override
+  public @Nullable VirtualMachine vm(String namespace, String name) {
+    return client.resources(VirtualMachine.class).inNamespace(namespace).withName(name).get();
+  }
+
+  @Override
   public Pod create(Pod pod) {
     return client.resource(pod).create();
   }

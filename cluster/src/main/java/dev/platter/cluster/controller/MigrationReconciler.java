@@ -42,7 +42,7 @@ final class MigrationReconciler implements ControlLoop.Work {
     @Nullable Node node(String name);
   }
 
-  private static final Duration SOON = Duration.ofSeconds(1);
+  private static final int TOO_MANY_REQUESTS = 429;
 
   private final Known known;
   private final Cluster cluster;
@@ -67,7 +67,7 @@ final class MigrationReconciler implements ControlLoop.Work {
     }
     var vm = known.vm(vm(migration));
     if (migration.ended()) {
-      return tidy(migration, vm);
+      return tidy(migration);
     }
     return switch (Optional.ofNullable(migration.said().phase()).orElse(MigrationPhase.PENDING)) {
       case PENDING -> begin(migration, vm);
@@ -133,6 +133,9 @@ final class MigrationReconciler implements ControlLoop.Work {
     } catch (PlatterException e) {
       return fail(migration, Reason.INVALID, String.valueOf(e.getMessage()));
     } catch (KubernetesClientException e) {
+      if (!isAnswer(e)) {
+        throw e; // It may have been made.
+      }
       if (e.getCode() != HttpURLConnection.HTTP_CONFLICT) {
         fail(migration, Reason.REFUSED, "The pod could not be made: " + e.getMessage());
         return null;
@@ -152,6 +155,14 @@ final class MigrationReconciler implements ControlLoop.Work {
             null,
             migration.getMetadata().getGeneration()));
     return null;
+  }
+
+  /** Whether asking again would be answered the same. */
+  private static boolean isAnswer(KubernetesClientException e) {
+    return e.getCode() >= HttpURLConnection.HTTP_BAD_REQUEST
+        && e.getCode() < HttpURLConnection.HTTP_INTERNAL_ERROR
+        && e.getCode() != HttpURLConnection.HTTP_CLIENT_TIMEOUT
+        && e.getCode() != TOO_MANY_REQUESTS;
   }
 
   private @Nullable Duration prepare(
@@ -193,32 +204,45 @@ final class MigrationReconciler implements ControlLoop.Work {
     if (vm != null && NodeState.of(known.node(from)) != NodeState.GONE) {
       return null;
     }
-    if (vm != null && target(migration).equals(VmStatus.of(vm).podName())) {
+    var now = now(migration);
+    if (now != null && target(migration).equals(VmStatus.of(now).movedTo())) {
       return end(migration, MigrationPhase.SUCCEEDED, Reason.MOVED, Reason.MOVED.sentence());
     }
     return fail(migration, Reason.NODE_LOST, "The node that the VM was on is gone.");
   }
 
-  /** The pod that the VM is not in goes. */
-  private @Nullable Duration tidy(VirtualMachineMigration migration, @Nullable VirtualMachine vm) {
+  /**
+   * The pod that the VM is not in goes. There may be one at the target that nobody has heard of:
+   * who made it can have died before it said so.
+   */
+  private @Nullable Duration tidy(VirtualMachineMigration migration) {
     if (!migration.getMetadata().getFinalizers().contains(Names.MIGRATION_FINALIZER)) {
       return null;
     }
+    var vm = now(migration);
     if (vm != null) {
-      var status = migration.said();
-      var left =
-          status.phase() == MigrationPhase.SUCCEEDED ? status.sourcePod() : status.targetPod();
-      var current = VmStatus.of(vm).pod(vm.getMetadata().getName());
-      if (status.phase() == MigrationPhase.SUCCEEDED && current.equals(left)) {
-        return SOON; // The informer is behind.
+      if (migration.said().phase() == MigrationPhase.SUCCEEDED) {
+        deleteIfLeft(vm, migration.said().sourcePod());
       }
-      var pod = left == null ? null : cluster.pod(vm.getMetadata().getNamespace(), left);
-      if (pod != null && VmPod.ownedBy(vm, pod) && !new PodView(pod).deleting()) {
-        cluster.delete(pod);
-      }
+      deleteIfLeft(vm, target(migration));
     }
     cluster.finalizers(migration, Finalizers.without(migration, Names.MIGRATION_FINALIZER));
     return null;
+  }
+
+  private void deleteIfLeft(VirtualMachine vm, @Nullable String name) {
+    if (name == null || name.equals(VmStatus.of(vm).pod(vm.getMetadata().getName()))) {
+      return;
+    }
+    var pod = cluster.pod(vm.getMetadata().getNamespace(), name);
+    if (pod != null && VmPod.ownedBy(vm, pod) && !new PodView(pod).deleting()) {
+      cluster.delete(pod);
+    }
+  }
+
+  /** The informer may not know yet where the VM is. */
+  private @Nullable VirtualMachine now(VirtualMachineMigration migration) {
+    return cluster.vm(migration.getMetadata().getNamespace(), migration.getSpec().vm());
   }
 
   private @Nullable Pod targetPod(VirtualMachineMigration migration, VirtualMachine vm) {

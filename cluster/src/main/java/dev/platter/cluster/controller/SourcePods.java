@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.VirtualMachine;
+import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.net.HttpURLConnection;
@@ -30,6 +31,21 @@ final class SourcePods {
   Optional<Pod> find(String disk) {
     var name = vm.getMetadata().getNamespace() + "/" + SourcePod.name(vm, disk);
     return Optional.ofNullable(known.source(name)).filter(pod -> VmPod.ownedBy(vm, pod));
+  }
+
+  /** The same, past the informers. */
+  Optional<Pod> now(String disk) {
+    var found = cluster.pod(vm.getMetadata().getNamespace(), SourcePod.name(vm, disk));
+    return Optional.ofNullable(found).filter(pod -> VmPod.ownedBy(vm, pod));
+  }
+
+  /** The VM's own, past the informers: a guest may be about to use what would be removed. */
+  Optional<Pod> vmPod() {
+    var meta = vm.getMetadata();
+    var now = cluster.vm(meta.getNamespace(), meta.getName());
+    var name = VmStatus.of(now == null ? vm : now).pod(meta.getName());
+    return Optional.ofNullable(cluster.pod(meta.getNamespace(), name))
+        .filter(pod -> VmPod.ownedBy(vm, pod));
   }
 
   /** One that has ended for good, or never began, gives way to another. */

@@ -111,7 +111,7 @@ final class Sources {
       if (deleted) {
         var elsewhere =
             finalizers.stream().anyMatch(name -> name.startsWith(Names.FINALIZER_PREFIX));
-        if (elsewhere || hasPod()) {
+        if (elsewhere || pods.vmPod().isPresent()) {
           statuses.addAll(before);
         } else {
           before.forEach(this::unmake);
@@ -121,7 +121,7 @@ final class Sources {
       } else {
         var stale =
             before.stream().filter(status -> !containers.containsKey(status.disk())).toList();
-        if (stale.isEmpty() || hasPod()) {
+        if (stale.isEmpty() || pods.vmPod().isPresent()) {
           statuses.addAll(stale);
         } else {
           stale.forEach(this::unmake);
@@ -131,16 +131,17 @@ final class Sources {
       return new SourceView(statuses, waiting, pause);
     }
 
-    /** Past the informers: a guest may be about to use what would be deleted. */
-    private boolean hasPod() {
-      var pod = cluster.pod(vm.getMetadata().getNamespace(), vm.getMetadata().getName());
-      return pod != null && VmPod.ownedBy(vm, pod);
+    /** Whoever it belongs to. */
+    private boolean hasPodName() {
+      var meta = vm.getMetadata();
+      var name = VmStatus.of(vm).pod(meta.getName());
+      return known.pod(meta.getNamespace() + "/" + name) != null;
     }
 
     private void make(String disk) {
       var status = before.stream().filter(each -> each.disk().equals(disk)).findFirst();
       status.ifPresent(statuses::add);
-      if (status.isEmpty() && (!VmSpec.running(vm) || known.pod(key) != null)) {
+      if (status.isEmpty() && (!VmSpec.running(vm) || hasPodName())) {
         return; // It is for the VM's next start.
       }
       var pod = ensure(disk);

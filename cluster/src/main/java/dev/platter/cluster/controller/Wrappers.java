@@ -130,6 +130,9 @@ final class Wrappers {
       var pod = find(status);
       var used = vmPod.annotation(Names.VM).contains(status.volume());
       if (used && pod.filter(WrapperPod::lives).isEmpty()) {
+        pod = pods.now(status.disk()).filter(it -> WrapperPod.serves(it, status.volume()));
+      }
+      if (used && pod.filter(WrapperPod::lives).isEmpty()) {
         statuses.add(status);
         lost = new Outcome(Reason.DISK_LOST, lost(status, pod));
       } else {
@@ -210,7 +213,7 @@ final class Wrappers {
     /** It is remembered for as long as its pod is there, and the VM is not started before. */
     private void remove(SourceStatus status) {
       var pod = find(status);
-      var inUse = livesPastInformers();
+      var inUse = pods.vmPod().filter(it -> !new PodView(it).finished()).isPresent();
       if (pod.isPresent() && !inUse) {
         pods.delete(pod.get());
       }
@@ -218,13 +221,6 @@ final class Wrappers {
         statuses.add(status);
         wait(status.disk(), Reason.WAITING_FOR_SOURCE, "The pod before it is being removed.");
       }
-    }
-
-    /** A guest may be about to use what would be removed. */
-    private boolean livesPastInformers() {
-      var name = VmStatus.of(vm).pod(vm.getMetadata().getName());
-      var pod = cluster.pod(vm.getMetadata().getNamespace(), name);
-      return pod != null && VmPod.ownedBy(vm, pod) && !new PodView(pod).finished();
     }
 
     private void wait(String disk, Reason reason, String message) {

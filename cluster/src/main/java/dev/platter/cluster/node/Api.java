@@ -64,6 +64,7 @@ interface Api extends Gathering.Storage {
   /**
    * @param deleted whether somebody wants it gone
    * @param pod the name of its pod
+   * @param movedTo the pod that it moved to last
    * @param node where it runs or ran last
    */
   record VmObject(
@@ -72,5 +73,6 @@ interface Api extends Gathering.Storage {
       String uid,
       boolean deleted,
       String pod,
+      @Nullable String movedTo,
       @Nullable String node) {}
 }

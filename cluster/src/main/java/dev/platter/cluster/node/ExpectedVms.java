@@ -11,17 +11,25 @@ import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
+import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** VMs that may come to this node: those of migrations, whose pods are here. */
 final class ExpectedVms implements GuestArrivals.Host {
-  private final KubeMigrations migrations;
+  /** The migrations of the cluster. */
+  interface Migrations {
+    /** As the API server has it now. */
+    Optional<VirtualMachineMigration> now(String namespace, UUID move);
+  }
+
+  private final Migrations migrations;
   private final String node;
   private final PodVms vms;
   private final Api api;
 
-  ExpectedVms(KubeMigrations migrations, String node, PodVms vms, Api api) {
+  ExpectedVms(Migrations migrations, String node, PodVms vms, Api api) {
     this.migrations = migrations;
     this.node = node;
     this.vms = vms;
@@ -40,22 +48,30 @@ final class ExpectedVms implements GuestArrivals.Host {
       throw PlatterException.of(
           Code.REFUSED, "no migration brings the VM %s from %s here".formatted(key, from), "");
     }
+    return new Expected(pod(key, move), key, move, from, vms.lock(key));
+  }
+
+  /** As the API server has it at this moment. */
+  private Pod pod(VmKey key, UUID move) {
     var name = VirtualMachineMigration.podName(key.name(), move);
-    var pod =
-        api.pod(key.namespace(), name)
-            .filter(it -> node.equals(it.getSpec().getNodeName()))
-            .filter(it -> it.getMetadata().getDeletionTimestamp() == null)
-            .filter(it -> PodVms.key(it).equals(key))
-            .orElseThrow(
-                () ->
-                    PlatterException.of(
-                        Code.NOT_FOUND, "the pod %s is not on %s".formatted(name, node), ""));
-    return new Expected(pod, from, vms.lock(key));
+    return ask(() -> api.pod(key.namespace(), name))
+        .filter(it -> node.equals(it.getSpec().getNodeName()))
+        .filter(it -> it.getMetadata().getDeletionTimestamp() == null)
+        .filter(it -> it.getStatus() != null && "Running".equals(it.getStatus().getPhase()))
+        .filter(it -> PodVms.key(it).equals(key))
+        .orElseThrow(
+            () ->
+                PlatterException.of(
+                    Code.NOT_FOUND, "the pod %s does not run on %s".formatted(name, node), ""));
   }
 
   private @Nullable VirtualMachineMigration found(VmKey key, UUID move) {
+    return ask(() -> migrations.now(key.namespace(), move)).orElse(null);
+  }
+
+  private static <T> Optional<T> ask(Supplier<Optional<T>> question) {
     try {
-      return migrations.now(key.namespace(), move).orElse(null);
+      return question.get();
     } catch (KubernetesClientException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE, "the API server does not answer: " + e.getMessage(), "", e);
@@ -64,14 +80,19 @@ final class ExpectedVms implements GuestArrivals.Host {
 
   private final class Expected implements GuestArrivals.Guest {
     private final Pod pod;
+    private final VmKey key;
+    private final UUID move;
     private final String from;
     private final Locks.Held lock;
     private @Nullable UUID vm;
 
-    Expected(Pod pod, String from, Locks.Held lock) {
+    Expected(Pod pod, VmKey key, UUID move, String from, Locks.Held lock) {
       this.pod = pod;
+      this.key = key;
+      this.move = move;
       this.from = from;
       this.lock = lock;
+      vms.awaited().expect(pod);
     }
 
     @Override
@@ -80,12 +101,25 @@ final class ExpectedVms implements GuestArrivals.Host {
       return vms.beginArrival(pod, plan, from);
     }
 
+    /** Hours may have passed since it was let in. */
+    @Override
+    public void confirm() {
+      var now = pod(key, move);
+      if (!now.getMetadata().getUid().equals(pod.getMetadata().getUid())
+          || !vms.awaited().take(pod)) {
+        throw PlatterException.of(
+            Code.CONFLICT, "the pod that the VM %s comes to is ending".formatted(key), "");
+      }
+    }
+
     @Override
     public void close() {
       try (lock) {
         if (vm != null) {
-          vms.endArrival(PodVms.key(pod), vm);
+          vms.endArrival(key, vm);
         }
+      } finally {
+        vms.awaited().forget(pod);
       }
     }
   }

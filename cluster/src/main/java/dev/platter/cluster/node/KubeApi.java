@@ -98,6 +98,7 @@ final class KubeApi implements Api {
                     vm.getMetadata().getUid(),
                     vm.getMetadata().getDeletionTimestamp() != null,
                     said(vm, "podName").orElse(name),
+                    said(vm, "movedTo").orElse(null),
                     said(vm, "nodeName").orElse(null)));
   }
 

@@ -16,7 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /** The migrations of the API server. */
-final class KubeMigrations implements LeavingVms.Migrations, AutoCloseable {
+final class KubeMigrations implements LeavingVms.Migrations, ExpectedVms.Migrations, AutoCloseable {
   private static final int TRIES = 10;
 
   private final KubernetesClient client;
@@ -52,8 +52,8 @@ final class KubeMigrations implements LeavingVms.Migrations, AutoCloseable {
     return migrations.getStore().list();
   }
 
-  /** As the API server has it now. */
-  Optional<VirtualMachineMigration> now(String namespace, UUID move) {
+  @Override
+  public Optional<VirtualMachineMigration> now(String namespace, UUID move) {
     return client
         .resources(VirtualMachineMigration.class)
         .inNamespace(namespace)

@@ -63,7 +63,11 @@ final class KubeWhereabouts implements Whereabouts {
                 throw taken(key);
               }
               return written ->
-                  written.put("nodeName", node).put("podName", pod(key, move)).putNull("handedTo");
+                  written
+                      .put("nodeName", node)
+                      .put("podName", pod(key, move))
+                      .put("movedTo", pod(key, move))
+                      .putNull("handedTo");
             });
     if (found == null) {
       throw taken(key);
@@ -77,12 +81,13 @@ final class KubeWhereabouts implements Whereabouts {
     return status == null || !node.equals(status.nodeName());
   }
 
+  /** Even if its pod is gone by now, and with it {@code podName}. */
   @Override
   public boolean hasCome(VmKey key, UUID move) {
     var status = change(key, found -> isHanded(found, key, move) ? struck(found) : null);
     return status != null
         && node.equals(status.nodeName())
-        && pod(key, move).equals(status.podName());
+        && pod(key, move).equals(status.movedTo());
   }
 
   private static @Nullable Consumer<ObjectNode> struck(VmStatus status) {

@@ -98,7 +98,7 @@ final class LeavingVms {
         vms.node()
             .settleIfIdle(
                 key, e -> log.accept(key + ": its move is not settled: " + e.getMessage()));
-        vms.forgetIfGone(key);
+        vms.forgetIfIdle(key);
       }
     } catch (IOException e) {
       log.accept("the records of moves cannot be read: " + e);
@@ -121,7 +121,7 @@ final class LeavingVms {
   private @Nullable Status attempt(VirtualMachineMigration migration, VmKey key) {
     try {
       if (hasLeft(key)) {
-        return succeeded(migration, null);
+        return left(migration, key);
       }
       if (migration.cancelled()) {
         return failed(migration, Reason.CANCELLED, Reason.CANCELLED.sentence());
@@ -166,7 +166,7 @@ final class LeavingVms {
         return null;
       }
       if (hasLeft(key)) {
-        return succeeded(migration, null);
+        return left(migration, key);
       }
     } catch (IOException | KubernetesClientException e) {
       log.accept(key + ": " + e.getMessage());
@@ -179,6 +179,14 @@ final class LeavingVms {
 
   private boolean hasLeft(VmKey key) {
     return api.vm(key.namespace(), key.name()).filter(vm -> !node.equals(vm.node())).isPresent();
+  }
+
+  /** It may also have been started anew elsewhere, while this node was thought to be lost. */
+  private Status left(VirtualMachineMigration migration, VmKey key) {
+    var target = VirtualMachineMigration.podName(key.name(), migration.move());
+    return api.vm(key.namespace(), key.name()).filter(vm -> target.equals(vm.movedTo())).isPresent()
+        ? succeeded(migration, null)
+        : failed(migration, Reason.NODE_LOST, "The VM was started anew elsewhere.");
   }
 
   private static Status succeeded(VirtualMachineMigration migration, @Nullable Migrated migrated) {

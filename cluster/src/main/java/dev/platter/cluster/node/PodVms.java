@@ -54,6 +54,8 @@ final class PodVms {
   /** Those who move a VM away; a stop comes first. */
   private final Map<VmKey, Thread> leaving = new ConcurrentHashMap<>();
 
+  private final AwaitedVms awaited = new AwaitedVms();
+
   PodVms(
       Node node,
       Api api,
@@ -103,6 +105,10 @@ final class PodVms {
         && status.isPresent()
         && status.get() != VmStatus.Phase.CHANGING
         && status.get() != VmStatus.Phase.UNKNOWN;
+  }
+
+  AwaitedVms awaited() {
+    return awaited;
   }
 
   /** Whoever has it is the only one who does anything to the VM. */
@@ -372,6 +378,18 @@ final class PodVms {
         Cancellation.shield(() -> forgetIfGone(key));
       }
     }
+  }
+
+  /** One that is on its way is left alone: moves last for hours. */
+  void forgetIfIdle(VmKey key) {
+    locks
+        .tryLock(key)
+        .ifPresent(
+            lock -> {
+              try (lock) {
+                forgetIfGone(key);
+              }
+            });
   }
 
   /** There may be nothing of a VM that was here, or should have come. */

@@ -102,9 +102,10 @@ final class Session {
   private boolean awaitArrival() throws IOException, InterruptedException {
     for (var pause = BUSY_PAUSE; !vms.hasArrived(pod); pause = Math.min(2 * pause, IDLE_PAUSE)) {
       if (gone) {
+        vms.awaited().giveUp(pod);
         return false;
       }
-      if (isStopping()) {
+      if (isStopping() && vms.awaited().giveUp(pod)) {
         send(Frame.exit(0, ""));
         return false;
       }

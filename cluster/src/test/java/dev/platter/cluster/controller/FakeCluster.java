@@ -32,7 +32,12 @@ final class FakeCluster
   final Map<String, Node> nodes = new TreeMap<>();
   final List<Secret> secrets = new ArrayList<>();
   final List<String> writes = new ArrayList<>();
+
+  /** What an informer shows that is behind. */
+  final Map<String, VirtualMachine> seen = new TreeMap<>();
+
   boolean podsHidden;
+  boolean sourcesHidden;
   boolean behind;
   int refusal;
 
@@ -46,7 +51,7 @@ final class FakeCluster
 
   @Override
   public @Nullable VirtualMachine vm(String key) {
-    var found = vms.get(key);
+    var found = seen.getOrDefault(key, vms.get(key));
     return found == null ? null : Serialization.clone(found);
   }
 
@@ -86,8 +91,13 @@ final class FakeCluster
   }
 
   @Override
+  public @Nullable VirtualMachine vm(String namespace, String name) {
+    return vms.get(namespace + "/" + name);
+  }
+
+  @Override
   public @Nullable Pod source(String key) {
-    return pods.get(key);
+    return sourcesHidden ? null : pods.get(key);
   }
 
   @Override
@@ -143,7 +153,18 @@ final class FakeCluster
       throw new KubernetesClientException("it has changed", 409, null);
     }
     writes.add("status " + status.phase().word());
-    stored.setStatus(status);
+    var was = VmStatus.of(stored);
+    stored.setStatus(
+        new VmStatus(
+            status.phase(),
+            status.conditions(),
+            status.nodeName(),
+            status.sources(),
+            status.disks(),
+            was.podName(),
+            was.handedTo(),
+            was.movedTo(),
+            status.observedGeneration()));
     stored.getMetadata().setResourceVersion(version + "0");
     return Serialization.clone(stored);
   }
@@ -151,8 +172,9 @@ final class FakeCluster
   @Override
   public void podGone(VirtualMachine vm) {
     writes.add("pod gone");
-    var is = VmStatus.of(vm);
-    vm.setStatus(
+    var stored = vms.getOrDefault(key(vm), vm);
+    var is = VmStatus.of(stored);
+    stored.setStatus(
         new VmStatus(is.phase(), is.conditions(), is.nodeName(), is.sources(), is.disks(), 3L));
   }
 

@@ -3,27 +3,33 @@ package dev.platter.cluster.controller;
 import static dev.platter.cluster.controller.Objects.FREE;
 import static dev.platter.cluster.controller.Objects.NOW;
 import static dev.platter.cluster.controller.Objects.finalized;
+import static dev.platter.cluster.controller.Objects.hasMoved;
 import static dev.platter.cluster.controller.Objects.on;
 import static dev.platter.cluster.controller.Objects.pod;
 import static dev.platter.cluster.controller.Objects.ready;
 import static dev.platter.cluster.controller.Objects.running;
 import static dev.platter.cluster.controller.Objects.vm;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.cluster.api.MigrationPhase;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VirtualMachineMigration.Spec;
-import dev.platter.cluster.api.VmStatus;
+import dev.platter.cluster.api.VirtualMachineMigration.Status;
 import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class MigrationReconcilerTest {
   private static final String VM = "shop/web";
@@ -92,23 +98,62 @@ class MigrationReconcilerTest {
     look(migration);
 
     migration.setStatus(migration.said().at(MigrationPhase.SUCCEEDED, List.of()));
-    assertThat(reconciler.reconcile("shop/away")).isNotNull(); // The VM is not known to be there.
-    assertThat(cluster.pods).containsKeys(VM, TARGET);
-
-    var was = VmStatus.of(vm);
-    vm.setStatus(
-        new VmStatus(
-            was.phase(),
-            was.conditions(),
-            "node2",
-            List.of(),
-            List.of(),
-            "web-aaaaaaaa",
-            null,
-            3L));
+    hasMoved(vm);
     assertThat(reconciler.reconcile("shop/away")).isNull();
     assertThat(cluster.pods).containsOnlyKeys(TARGET);
     assertThat(migration.getMetadata().getFinalizers()).isEmpty();
+  }
+
+  private VirtualMachineMigration underWay() {
+    var migration = migration("away", 'a', null);
+    look(migration);
+    cluster.pods.put(TARGET, started(cluster.pods.get(TARGET), "node2"));
+    assertThat(look(migration)).isEqualTo(MigrationPhase.MOVING);
+    return migration;
+  }
+
+  @Test
+  void thePodThatTheVmIsInStaysWhateverAnInformerSays() {
+    var migration = underWay();
+    cluster.seen.put(VM, Serialization.clone(vm));
+    hasMoved(vm);
+    cluster.nodes.clear();
+
+    assertThat(look(migration)).isEqualTo(MigrationPhase.SUCCEEDED);
+    assertThat(cluster.pods).containsOnlyKeys(TARGET);
+  }
+
+  @Test
+  void aVmThatRunsUnderItsOwnNameAgainKeepsThatPod() {
+    var migration = underWay();
+    migration.setStatus(migration.said().at(MigrationPhase.SUCCEEDED, List.of()));
+
+    assertThat(reconciler.reconcile("shop/away")).isNull();
+    assertThat(cluster.pods).containsOnlyKeys(VM);
+    assertThat(migration.getMetadata().getFinalizers()).isEmpty();
+  }
+
+  @Test
+  void aPodThatNobodyHasHeardOfGoesToo() {
+    var migration = migration("away", 'a', null);
+    look(migration);
+    migration.setStatus(Status.NONE);
+    migration.getMetadata().setDeletionTimestamp("2026-01-01T00:00:09Z");
+
+    assertThat(look(migration)).isEqualTo(MigrationPhase.FAILED);
+    assertThat(cluster.pods).containsOnlyKeys(VM);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"429", "500"})
+  void whoDoesNotAnswerIsAskedAgain(int code) {
+    var migration = migration("away", 'a', null);
+    reconciler.reconcile("shop/away");
+    cluster.refusal = code;
+
+    assertThatThrownBy(() -> reconciler.reconcile("shop/away"))
+        .isInstanceOf(KubernetesClientException.class);
+    assertThat(migration.ended()).isFalse();
   }
 
   @Test

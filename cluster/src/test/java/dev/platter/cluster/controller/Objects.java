@@ -67,6 +67,22 @@ final class Objects {
     return vm;
   }
 
+  static void hasMoved(VirtualMachine vm) {
+    var was = VmStatus.of(vm);
+    var pod = "web-aaaaaaaa";
+    vm.setStatus(
+        new VmStatus(
+            was.phase(),
+            was.conditions(),
+            "node2",
+            was.sources(),
+            List.of(),
+            pod,
+            null,
+            pod,
+            was.observedGeneration()));
+  }
+
   /** The pod that the rules make for the VM. */
   static Pod pod(VirtualMachine vm) {
     var spec = VmSpec.of(vm);

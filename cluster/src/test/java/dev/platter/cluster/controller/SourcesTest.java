@@ -255,4 +255,16 @@ class SourcesTest {
     reconciler.reconcile(KEY);
     assertThat(cluster.pods).isEmpty();
   }
+
+  @Test
+  void theVolumeOfAVmThatHasMovedIsInUse() {
+    var vm = started();
+    cluster.pods.put("shop/web-aaaaaaaa", cluster.pods.get(KEY));
+    Objects.hasMoved(vm);
+    delete(vm);
+    for (var i = 0; i < 3; i++) {
+      reconciler.reconcile(KEY);
+    }
+    assertThat(requests).doesNotContain("DELETE");
+  }
 }

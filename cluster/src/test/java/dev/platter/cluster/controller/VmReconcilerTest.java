@@ -66,7 +66,15 @@ class VmReconcilerTest {
     var vm = finalized(vm("running: true", FREE));
     vm.setStatus(
         new VmStatus(
-            VmPhase.RUNNING, List.of(), "node1", List.of(), List.of(), "web-moved", null, 3L));
+            VmPhase.RUNNING,
+            List.of(),
+            "node1",
+            List.of(),
+            List.of(),
+            "web-moved",
+            null,
+            "web-moved",
+            3L));
     cluster.put(vm);
     var moved = running(pod(vm));
     moved.getMetadata().setName("web-moved");
@@ -76,7 +84,15 @@ class VmReconcilerTest {
 
     vm.setStatus(
         new VmStatus(
-            VmPhase.RUNNING, List.of(), "node1", List.of(), List.of(), "web-moved", null, 3L));
+            VmPhase.RUNNING,
+            List.of(),
+            "node1",
+            List.of(),
+            List.of(),
+            "web-moved",
+            null,
+            "web-moved",
+            3L));
     cluster.pods.clear();
     reconciler.reconcile(KEY);
     assertThat(cluster.writes).endsWith("pod gone").doesNotContain("create pod");

@@ -15,6 +15,7 @@ import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.time.Instant;
 import java.util.Base64;
 import org.junit.jupiter.api.BeforeEach;
@@ -282,5 +283,34 @@ class WrappersTest {
     look(2);
     assertThat(wrapper(vm).getSpec().getContainers().getFirst().getImage())
         .isEqualTo("a.example/f:2");
+  }
+
+  @Test
+  void aGuestWhoseDiskAnInformerDoesNotShowRunsOn() {
+    var vm = started("running: true");
+    cluster.pods.computeIfPresent(KEY, (_, pod) -> Objects.running(pod));
+    cluster.sourcesHidden = true;
+    look(1);
+    assertThat(reason(vm)).isEqualTo("Running");
+    assertThat(cluster.pods).containsKeys(KEY, name(vm));
+  }
+
+  /** The pod that it left has ended, and the informer does not know yet that it has left it. */
+  @Test
+  void theDiskOfAVmThatHasJustMovedStays() {
+    var vm = started("running: true");
+    cluster.pods.put("shop/web-aaaaaaaa", Objects.running(cluster.pods.get(KEY)));
+    cluster.pods.computeIfPresent(
+        KEY,
+        (_, pod) -> new PodBuilder(pod).withNewStatus().withPhase("Succeeded").endStatus().build());
+    cluster.seen.put(KEY, Serialization.clone(vm));
+    Objects.hasMoved(vm);
+    vm.getMetadata().setResourceVersion("2");
+    try {
+      look(1);
+    } catch (KubernetesClientException e) {
+      assertThat(e.getCode()).isEqualTo(409);
+    }
+    assertThat(cluster.pods).containsKey(name(vm));
   }
 }

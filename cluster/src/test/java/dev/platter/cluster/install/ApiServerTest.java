@@ -249,12 +249,15 @@ class ApiServerTest {
     assertThat(made.status()).as(made.output()).isZero();
     assertThat(status("{nodeName: node1, phase: Running}", List.of()).status()).isZero();
     var why = "it takes a VM that was handed to it, and no other";
-    var take = "{nodeName: node2, podName: told-1, handedTo: null}";
+    var take = "{nodeName: node2, podName: told-1, movedTo: told-1, handedTo: null}";
     var hand = "{handedTo: {podName: told-1, nodeName: node2}}";
     assertThat(status(take, daemon("node2")).err()).contains(why);
     assertThat(status(hand, daemon("node2")).err()).contains(why);
     assertThat(status(hand, daemon("node1")).status()).isZero();
     assertThat(status(take.replace("told-1", "told-2"), daemon("node2")).err()).contains(why);
+    var unsaid = take.replace("movedTo: told-1, ", "");
+    assertThat(status(unsaid, daemon("node2")).err()).contains(why);
+    assertThat(status("{movedTo: told-1}", daemon("node1")).err()).contains(why);
     assertThat(status(take, daemon("node1")).err()).contains(why);
     assertThat(status(take, daemon("node3")).err()).contains(why);
     assertThat(status("{handedTo: null}", daemon("node3")).err()).contains(why);

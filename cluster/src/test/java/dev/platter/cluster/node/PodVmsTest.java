@@ -1,12 +1,16 @@
 package dev.platter.cluster.node;
 
+import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.platter.cluster.api.MigrationPhase;
 import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.dialect.Manifests;
 import dev.platter.model.Claim;
 import dev.platter.model.PlatterException;
+import dev.platter.node.GuestArrivals;
 import dev.platter.node.Hypervisor;
 import dev.platter.node.LiveDisks;
 import dev.platter.node.Machine;
@@ -16,6 +20,7 @@ import dev.platter.plan.FillRecord;
 import dev.platter.plan.NodeFacts.Accelerator;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.OwnerReferenceBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
@@ -27,16 +32,24 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Whose VM is whose, with real records and disks, and without guests. */
 class PodVmsTest {
@@ -180,7 +193,7 @@ class PodVmsTest {
   }
 
   private void object(String uid, boolean deleted) {
-    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted, "db", null));
+    api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted, "db", null, null));
   }
 
   private static String uid(int n) {
@@ -415,5 +428,123 @@ class PodVmsTest {
           .isInstanceOf(PlatterException.class)
           .hasMessageContaining("annotation platter.dev/vm");
     }
+  }
+
+  /** From node2 to node1, or away from here. */
+  private static VirtualMachineMigration migration(String from, String to) {
+    var out = new VirtualMachineMigration();
+    out.setMetadata(
+        new ObjectMetaBuilder().withNamespace("default").withName("m").withUid(uid(7)).build());
+    out.setSpec(new VirtualMachineMigration.Spec("db", null));
+    out.setStatus(
+        new VirtualMachineMigration.Status(
+            MigrationPhase.MOVING, List.of(), from, "db", to, "", null, null, null, 1L));
+    return out;
+  }
+
+  private static final class Told implements LeavingVms.Migrations {
+    final BlockingQueue<VirtualMachineMigration.Status> statuses = new LinkedBlockingQueue<>();
+
+    @Override
+    public List<VirtualMachineMigration> all() {
+      return List.of();
+    }
+
+    @Override
+    public void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status) {
+      statuses.add(status);
+    }
+  }
+
+  private LeavingVms leaving(Told told) {
+    return new LeavingVms(told, fake(IdentityMover.Peers.class), "node1", vms, api, null, _ -> {});
+  }
+
+  @ParameterizedTest
+  @CsvSource({"db-00000000, SUCCEEDED", "db-11111111, FAILED", ", FAILED"})
+  void whatIsElsewhereHasMovedOnlyIfThisMoveBroughtIt(String moved, MigrationPhase phase)
+      throws InterruptedException {
+    api.vms.put(
+        "default/db", new Api.VmObject("default", "db", uid(1), false, "db", moved, "node2"));
+    var told = new Told();
+    leaving(told).look(migration("node1", "node2"));
+    assertThat(told.statuses.poll(20, SECONDS).phase()).isEqualTo(phase);
+  }
+
+  @Test
+  void aSweepDoesNotWaitForAMoveThatIsUnderWay() throws Exception {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", true)), uid(1)));
+    Files.writeString(layout.departure(layout.vm(KEY)), "not one");
+    var moves = new CountDownLatch(1);
+    var ended = new CountDownLatch(1);
+    var move =
+        Thread.ofVirtual()
+            .start(
+                () -> {
+                  try (var _ = vms.lock(KEY)) {
+                    moves.countDown();
+                    ended.await();
+                  } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                  }
+                });
+    moves.await();
+    assertThat(node.unsettled()).containsExactly(KEY);
+    var sweep = Thread.ofVirtual().start(() -> leaving(new Told()).sweep());
+    assertThat(sweep.join(Duration.ofSeconds(20))).isTrue();
+    ended.countDown();
+    move.join();
+  }
+
+  private Pod target() {
+    var made = pod(uid(2), description(blank("1Mi", true)), uid(1));
+    var pod =
+        new PodBuilder(made)
+            .editMetadata()
+            .withName("db-00000000")
+            .addToAnnotations(Names.MOVED_VM, "db")
+            .endMetadata()
+            .withNewStatus()
+            .withPhase("Running")
+            .endStatus()
+            .build();
+    api.pods.put("default/db-00000000", pod);
+    return pod;
+  }
+
+  private GuestArrivals.Guest guest() {
+    var migration = migration("node2", "node1");
+    return new ExpectedVms((_, _) -> Optional.of(migration), "node1", vms, api)
+        .admit("node2", KEY, migration.move());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"deleted", "finished", "gone", "another", "stopping"})
+  void noVmComesToAPodThatIsEndingOrGone(String how) throws IOException {
+    var pod = target();
+    try (var guest = guest()) {
+      switch (how) {
+        case "deleted" -> pod.getMetadata().setDeletionTimestamp("2026-01-01T00:00:00Z");
+        case "finished" -> pod.getStatus().setPhase("Succeeded");
+        case "gone" -> api.pods.clear();
+        case "another" ->
+            api.pods.put(
+                "default/db-00000000",
+                new PodBuilder(pod).editMetadata().withUid(uid(3)).endMetadata().build());
+        default -> assertThat(vms.awaited().giveUp(pod)).isTrue();
+      }
+      assertThatThrownBy(guest::confirm).isInstanceOf(PlatterException.class);
+    }
+  }
+
+  @Test
+  void aPodCannotGiveUpAVmThatIsItsOwnByThen() throws IOException {
+    var pod = target();
+    try (var guest = guest()) {
+      guest.confirm();
+      assertThat(vms.awaited().giveUp(pod)).isFalse();
+    }
+    assertThat(vms.awaited().giveUp(pod)).as("it has come, or does not").isTrue();
   }
 }
