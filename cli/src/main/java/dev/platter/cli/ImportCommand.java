@@ -66,12 +66,16 @@ final class ImportCommand implements Callable<Integer> {
   @Option(
       names = "--size",
       paramLabel = "SIZE",
-      description = "Of the volume in a directory (default: the disk is as large as what comes).")
+      description =
+          "Of the claim whose volume a directory is; its disk is a twentieth smaller, 64Mi at most"
+              + " (default: the disk is as large as what comes).")
   @Nullable String size;
 
   @Option(
       names = "--replace",
-      description = "Write over a disk that Platter has put there before. It is lost.")
+      description =
+          "Write over a disk that Platter has put there before, or over a file, whoever made it. What"
+              + " was there is lost.")
   boolean replace;
 
   @Mixin OutputOption output = new OutputOption();

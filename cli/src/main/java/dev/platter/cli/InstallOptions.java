@@ -23,14 +23,17 @@ final class InstallOptions {
   @Option(
       names = "--pull-policy",
       paramLabel = "POLICY",
-      description = "IfNotPresent, Always or Never, for this image (default: IfNotPresent).")
+      description =
+          "IfNotPresent, Always or Never, for this image and the sidecars of --volumes (default:"
+              + " IfNotPresent).")
   String pullPolicy = "IfNotPresent";
 
   @Option(
       names = "--pull-secret",
       paramLabel = "SECRET",
       description =
-          "A Secret of that namespace with a login for the image's registry; can be repeated."
+          "A Secret of that namespace with a login for the registry of the image, or of the"
+              + " sidecars; can be repeated."
               + " Launcher pods are in other namespaces and pull the image with secrets there.")
   List<String> pullSecrets = List.of();
 

@@ -18,7 +18,7 @@ import picocli.CommandLine.Parameters;
     name = "migrate",
     description = {
       "Move a running VM to another state directory of this machine, while its guest runs.",
-      "If it fails or is cancelled the VM runs on where it was. Disks that only this node has, such as local files and block devices, do not move."
+      "If it fails or is cancelled the VM runs on where it was. A VM with disks on block devices, or on local files outside the pools, does not move."
     })
 final class MigrateCommand extends NodeCommand {
   @Parameters(paramLabel = "VM", description = "Name of the VM.")

@@ -23,7 +23,7 @@ final class RunCommand extends NodeCommand {
       arity = "0..*",
       paramLabel = "FILE",
       description =
-          "YAML file that describes VMs; - reads standard input. With --image: the program's arguments.")
+          "YAML file that describes VMs; - reads standard input. With --image: what takes the place of its CMD.")
   List<String> words = new ArrayList<>();
 
   @Mixin RunImage image = new RunImage();

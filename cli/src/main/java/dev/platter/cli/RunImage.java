@@ -29,7 +29,7 @@ final class RunImage {
       paramLabel = "IMAGE",
       description =
           "Run this container image as a VM: its output is printed, and its exit status is that of the command. What"
-              + " follows -- is its command.")
+              + " follows -- takes the place of its CMD.")
   @Nullable String image;
 
   @Option(
@@ -41,7 +41,9 @@ final class RunImage {
   @Option(
       names = "--entrypoint",
       paramLabel = "PROGRAM",
-      description = "With --image: run this program of the image instead of its own.")
+      description =
+          "With --image: run this program of the image instead of its ENTRYPOINT; its CMD is left out"
+              + " then, too.")
   @Nullable String entrypoint;
 
   @Option(
@@ -56,7 +58,9 @@ final class RunImage {
       description = "With --image: one more variable for its program; may be repeated.")
   List<String> env = new ArrayList<>();
 
-  @Option(names = "--rm", description = "With --image: remove the VM when its program has ended.")
+  @Option(
+      names = "--rm",
+      description = "With --image and without -d: remove the VM when its program has ended.")
   boolean remove;
 
   @Option(

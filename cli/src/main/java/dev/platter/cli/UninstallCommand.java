@@ -16,8 +16,8 @@ import picocli.CommandLine.Spec;
     description = {
       "Print what platter install printed, for kubectl to delete, if the cluster has no VMs any more.",
       "platter uninstall | kubectl delete -f -   With VMs there (exit status 5) it prints nothing, so"
-          + " that nothing is deleted. Give it the options of the install. To standard error goes the"
-          + " commands that afterwards take Platter's labels and annotation from the nodes."
+          + " that nothing is deleted. Give it the options of the install. The commands that"
+          + " afterwards take Platter's labels and annotation from the nodes go to standard error."
     })
 final class UninstallCommand implements Callable<Integer> {
   @Mixin InstallOptions install = new InstallOptions();

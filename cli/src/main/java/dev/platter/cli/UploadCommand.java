@@ -28,7 +28,9 @@ final class UploadCommand implements Callable<Integer> {
   @Parameters(
       index = "0",
       paramLabel = "FILE",
-      description = "The disk, in any format, packed or not.")
+      description =
+          "The disk: raw, qcow2, VMDK in one file, VHD, VHDX or VDI, packed with gzip, xz or zstd or"
+              + " not.")
   Path file = Path.of("");
 
   @Parameters(index = "1", paramLabel = "URL", description = "As in http://10.1.2.3:8080/disk.")
