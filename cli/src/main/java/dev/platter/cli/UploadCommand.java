@@ -1,9 +1,12 @@
 package dev.platter.cli;
 
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.fill.DiskUpload;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -55,7 +58,11 @@ final class UploadCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     var commandLine = Objects.requireNonNull(spec).commandLine();
     if (!"http".equals(url.getScheme()) && !"https".equals(url.getScheme())) {
-      throw new IllegalArgumentException("'" + url + "' is no http or https address");
+      // It may hold a password, and is not shown.
+      throw PlatterException.of(
+          Code.INVALID,
+          "the URL is no http or https address",
+          "Write it as 'platter upload-server' prints it: http://HOST:8080/disk.");
     }
     var progress = new ShowProgress(commandLine.getErr(), Terminal.onError());
     var upload = new DiskUpload(file, url, token(tokenFile), tries, Duration.ofSeconds(1));
@@ -81,9 +88,27 @@ final class UploadCommand implements Callable<Integer> {
   }
 
   /** A token is no argument: everybody on the machine can read those. */
-  static Optional<String> token(@Nullable Path file) throws IOException {
-    var text =
-        file == null ? System.getenv("PLATTER_UPLOAD_TOKEN") : Files.readString(file).strip();
-    return Optional.ofNullable(text).filter(token -> !token.isEmpty());
+  static Optional<String> token(@Nullable Path file) {
+    return file == null
+        ? Optional.ofNullable(System.getenv("PLATTER_UPLOAD_TOKEN"))
+            .filter(token -> !token.isEmpty())
+        : Optional.of(read(file));
+  }
+
+  private static String read(Path file) {
+    String token;
+    try {
+      token = Files.readString(file).strip();
+    } catch (NoSuchFileException e) {
+      throw PlatterException.of(
+          Code.NOT_FOUND, "there is no file " + file, "Name a file that holds the token.", e);
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.INVALID, "cannot read " + file + ": " + e, "Name a file that holds the token.", e);
+    }
+    if (token.isEmpty()) {
+      throw PlatterException.of(Code.INVALID, file + " is empty", "Write the token to it.");
+    }
+    return token;
   }
 }

@@ -6,7 +6,6 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.NodeConfig;
 import dev.platter.node.fill.UploadServer;
-import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -111,7 +110,7 @@ final class UploadServerCommand implements Callable<Integer> {
         });
   }
 
-  private UploadServer.Options options() throws IOException {
+  private UploadServer.Options options() {
     var token = UploadCommand.token(tokenFile);
     if (token.isEmpty() && !open) {
       throw PlatterException.of(
@@ -120,7 +119,8 @@ final class UploadServerCommand implements Callable<Integer> {
           "Name a token with --token-file or $PLATTER_UPLOAD_TOKEN, or say --open.");
     }
     if (patience < 1) {
-      throw new IllegalArgumentException("--patience is a second at least");
+      throw PlatterException.of(
+          Code.INVALID, "--patience " + patience + " is too little", "Give a second at least.");
     }
     return new UploadServer.Options(
         ServeCommand.address(listen),

@@ -98,9 +98,16 @@ class ImportTest {
   }
 
   @Test
-  void nobodyFillsADiskWithoutATokenUnlessThatIsSaid() {
+  void nobodyFillsADiskWithoutATokenUnlessThatIsSaid() throws IOException {
     var done = Platter.run("upload-server", volume);
     assertThat(done.status()).isEqualTo(3);
     assertThat(done.err()).contains("--token-file");
+    var token = volume.resolveSibling("token");
+    var missing = Platter.run("upload-server", volume, "--open", "--token-file", token);
+    assertThat(missing.status()).isEqualTo(4);
+    Files.createFile(token);
+    var empty = Platter.run("upload-server", volume, "--open", "--token-file", token);
+    assertThat(empty.status()).isEqualTo(3);
+    assertThat(empty.err()).contains("is empty");
   }
 }

@@ -12,7 +12,7 @@ public final class OutOfOrder extends BadImageException {
   public OutOfOrder(String what) {
     super(
         what
-            + ", so it cannot be written while it comes; bring it in order (qemu-img convert -O"
-            + " qcow2 IN OUT), or send it by 'platter upload', which does");
+            + ", so it cannot be written while it comes; unpack it if it is packed, and bring it in"
+            + " order (qemu-img convert -O qcow2 IN OUT)");
   }
 }

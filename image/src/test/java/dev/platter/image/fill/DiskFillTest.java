@@ -235,7 +235,7 @@ class DiskFillTest {
     Qemu.img("resize", "-f", "qcow2", file, "2G");
     assertThatThrownBy(() -> stream(file, dir.resolve("ours")))
         .isInstanceOf(OutOfOrder.class)
-        .hasMessageContaining("platter upload");
+        .hasMessageContaining("qemu-img convert");
     random(file, dir.resolve("again"));
     Qemu.img("compare", "-f", "qcow2", "-F", "raw", file, dir.resolve("again"));
   }

@@ -54,7 +54,7 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
       try {
         return send(client, UploadFile.of(file), progress);
       } catch (OutOfOrderThere e) {
-        return sendOrdered(client, progress);
+        return sendOrdered(client, e, progress);
       }
     }
   }
@@ -62,9 +62,14 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
   /** The server says that it cannot decode the file as it comes. */
   private static final class OutOfOrderThere extends IOException {
     private static final long serialVersionUID = 1L;
+
+    OutOfOrderThere(String message) {
+      super(message);
+    }
   }
 
-  private Done sendOrdered(HttpClient client, Progress progress) throws IOException {
+  private Done sendOrdered(HttpClient client, OutOfOrderThere why, Progress progress)
+      throws IOException {
     try (var reader = Qcow2Reader.open(file, Limits.DEFAULT)) {
       var ordered = OrderedQcow2.plan(reader);
       return send(
@@ -82,8 +87,8 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
                 }
               }),
           progress);
-    } catch (BadImageException e) {
-      throw FillErrors.explain(file.toString(), shown(), e);
+    } catch (BadImageException e) { // Packed, or of another format.
+      throw refusal(Code.REFUSED, String.valueOf(why.getMessage()), "Send what that makes.");
     }
   }
 
@@ -189,32 +194,36 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
         if (reason.equals("Complete") && body.path("digest").asText().equals(digest.toString())) {
           yield complete(body, sent);
         }
-        throw PlatterException.of(
-            Code.CONFLICT, shown() + ": " + message, "It takes one disk, of which it has all.");
+        throw refusal(
+            Code.CONFLICT, message, "Start a server with another target, or with --replace.");
       }
       case 401, 403 ->
-          throw PlatterException.of(
-              Code.UNAVAILABLE, shown() + ": " + message, "Name the token with --token-file.");
-      case 413 ->
-          throw PlatterException.of(
-              Code.INVALID, shown() + ": " + message, "Make the volume larger.");
+          throw refusal(Code.UNAVAILABLE, message, "Name the token with --token-file.");
+      case 413 -> throw refusal(Code.INVALID, message, "Make the volume larger.");
       case 415 -> {
         if (reason.equals("OutOfOrder")) {
-          throw new OutOfOrderThere();
+          throw new OutOfOrderThere(message);
         }
-        throw PlatterException.of(Code.REFUSED, shown() + ": " + message, "Send another file.");
+        throw refusal(Code.REFUSED, message, "Send another file.");
       }
       case 422 ->
           throw PlatterException.of(
               Code.REFUSED,
               "%s changed on its way: %s was sent, %s".formatted(file, digest, message),
               "Try again.");
+      case 507 ->
+          throw refusal(
+              Code.UNAVAILABLE, message, "Make room where the server writes, and send it again.");
       default ->
           throw PlatterException.of(
               Code.UNAVAILABLE,
               "%s answers %d: %s".formatted(shown(), response.statusCode(), message),
-              "");
+              "Look at what the server prints, and try again.");
     };
+  }
+
+  private PlatterException refusal(Code code, String message, String next) {
+    return PlatterException.of(code, shown() + ": " + message, next);
   }
 
   private static Done complete(JsonNode body, long sent) {

@@ -32,10 +32,11 @@ final class FillErrors {
           PlatterException.of(
               Code.REFUSED,
               source + " is refused: " + e.getMessage(),
-              "What was written of it is not used; the same command can be given again.",
+              "Bring another file, or say --format if it is not what it looks like. What was written of"
+                  + " it is not used.",
               e);
       case RegistryException registry ->
-          PlatterException.of(code(registry), source + ": " + e.getMessage(), "Try again.", e);
+          PlatterException.of(code(registry), source + ": " + e.getMessage(), next(registry), e);
       case FileNotFoundException _ ->
           PlatterException.of(
               Code.NOT_FOUND, source + ": " + e.getMessage(), "Check what it is called.", e);
@@ -48,6 +49,16 @@ final class FillErrors {
       default ->
           PlatterException.of(
               Code.UNAVAILABLE, source + " to " + target + ": " + e.getMessage(), "Try again.", e);
+    };
+  }
+
+  private static String next(RegistryException e) {
+    return switch (e.kind()) {
+      case NOT_FOUND -> "Check what it is called.";
+      case UNAUTHORIZED ->
+          "Log in if it is a registry ('docker login', 'podman login'); of a web server, only what"
+              + " needs no login is taken.";
+      case UNAVAILABLE, PROTOCOL -> "Try again.";
     };
   }
 

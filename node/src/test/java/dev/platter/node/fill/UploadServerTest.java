@@ -263,8 +263,12 @@ class UploadServerTest {
     Shell.run("qemu-img", "create", "-f", "qcow2", "-o", "preallocation=metadata", late, "80M");
     Shell.run("qemu-io", "-f", "qcow2", "-c", "write -P 7 70M 64k", late);
     Shell.run("qemu-img", "resize", "-f", "qcow2", late, "2G");
+    Shell.run("gzip", "-k", late);
     try (var server = serve()) {
       assertThat(curl("-T", late, url(server, "/disk"))).startsWith("415 ").contains("OutOfOrder");
+      assertThatThrownBy(() -> upload(server, dir.resolve("late.qcow2.gz")))
+          .as("what is packed has the order that it has")
+          .hasMessageContaining("qemu-img convert");
       var done = upload(server, late);
       assertThat(done.sent()).isLessThan(4 << 20);
       Shell.run(
