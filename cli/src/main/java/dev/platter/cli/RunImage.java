@@ -74,6 +74,12 @@ final class RunImage {
 
   /** A description of the VM, as a file would have it. */
   String manifest(String namespace, List<String> args) {
+    if (remove && detach) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "-d does not wait for the end, after which --rm removes the VM",
+          "Leave one of them out; 'platter rm' removes the VM.");
+    }
     var source = new LinkedHashMap<String, Object>();
     source.put("image", image);
     if (entrypoint != null) {
@@ -137,8 +143,10 @@ final class RunImage {
       if (console.goesOn()) {
         throw PlatterException.of(
             Code.CONFLICT,
-            "the VM " + vm.name() + " goes on",
-            remove ? "" : "'platter logs -f " + vm.name() + "' shows what it prints.");
+            "the VM " + vm.name() + (remove ? " was given up" : " goes on"),
+            remove
+                ? "It is removed, as --rm says."
+                : "'platter logs -f " + vm.name() + "' shows what it prints.");
       }
       return node.exit(vm)
           .orElseThrow(
