@@ -57,7 +57,10 @@ final class KubeMigrateCommand extends KubeCommand {
     var status = migration.said();
     if (status.phase() == MigrationPhase.FAILED) {
       throw PlatterException.of(
-          Code.UNAVAILABLE, "the VM " + vm + " does not move: " + message(migration), "");
+          Code.UNAVAILABLE,
+          "the VM " + vm + " does not move: " + message(migration),
+          "'kubectl describe vmm %s' shows all of it, 'kubectl get vm %s -o wide' where the VM is."
+              .formatted(name, vm));
     }
     out()
         .println(

@@ -47,7 +47,10 @@ public final class ClusterMigrations {
     var found = asked(() -> client.resource(migration).get());
     if (found == null) {
       throw PlatterException.of(
-          Code.CONFLICT, "the migration was given up", "The VM goes on where it was.");
+          Code.CONFLICT,
+          "the migration %s is gone; somebody deleted it"
+              .formatted(migration.getMetadata().getName()),
+          "'kubectl get vm %s -o wide' says where the VM is.".formatted(migration.getSpec().vm()));
     }
     return found;
   }
@@ -60,7 +63,12 @@ public final class ClusterMigrations {
     try {
       return question.get();
     } catch (KubernetesClientException e) {
-      throw PlatterException.of(Code.UNAVAILABLE, "the API server says: " + e.getMessage(), "", e);
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the API server says: " + e.getMessage(),
+          "Check that 'kubectl auth can-i create virtualmachinemigrations' says yes, and that Platter"
+              + " is installed.",
+          e);
     }
   }
 }

@@ -53,7 +53,7 @@ final class RunSeed {
       throw PlatterException.of(
           Code.INVALID,
           "the image " + source.reference() + " says not what to run",
-          "Give a command.");
+          "Name a program after --, or with --entrypoint; in a VM object, as containerImage.command.");
     }
     return command;
   }

@@ -17,6 +17,9 @@ final class BootFiles {
 
   private static final String INSTALLED = "/usr/lib/platter/boot";
 
+  private static final String BUILD =
+      "Run 'guest/container/build " + INSTALLED + "' in Platter's repository.";
+
   private BootFiles() {}
 
   static Boot find() {
@@ -33,9 +36,7 @@ final class BootFiles {
 
   static PlatterException missing() {
     return PlatterException.of(
-        Code.UNAVAILABLE,
-        "there is no kernel here that could run a container image",
-        "Run 'guest/container/build " + INSTALLED + "' in Platter's repository.");
+        Code.UNAVAILABLE, "there is no kernel here that could run a container image", BUILD);
   }
 
   /** Takes a few seconds once, and then none. */
@@ -57,7 +58,7 @@ final class BootFiles {
       }
     } catch (IOException e) {
       throw PlatterException.of(
-          Code.UNAVAILABLE, "the kernel for container images could not be built: " + e, "", e);
+          Code.UNAVAILABLE, "the kernel for container images could not be built: " + e, BUILD, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

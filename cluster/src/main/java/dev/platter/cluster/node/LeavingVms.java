@@ -152,7 +152,9 @@ final class LeavingVms {
             .orElseThrow(
                 () ->
                     PlatterException.of(
-                        Code.UNAVAILABLE, "the daemon of " + to + " does not say where it is", ""));
+                        Code.UNAVAILABLE,
+                        "the daemon of " + to + " does not say where it is",
+                        "Look at the pods of platter-node: one must be ready there."));
     return new Journey(migration.move(), to, peer, credentials);
   }
 
