@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The lowest layer: the packages of the sets `run` and `container` and what they depend on, and a client of GlusterFS. No apt: an image is replaced,
+# The lowest layer: the packages of the sets `run` and `container` and what they depend on, and parts of others. No apt: an image is replaced,
 # not kept up. dpkg's records stay, for those who look for packages with known holes.
 
 readonly DEBIAN_SUITE=bookworm # its QEMU and libvirt are those that the tests run against
@@ -8,7 +8,7 @@ readonly DEBIAN_SUITE=bookworm # its QEMU and libvirt are those that the tests r
 debian_layer() {
   local packages
   packages=$(awk '$1 == "run" || $1 == "container" { print $2 }' "$ROOT/scripts/packages" | LC_ALL=C sort -u | paste -sd,)
-  DEBIAN=$1/debian-$(cat "$CONTAINER"/{debian.sh,gluster} | key "$packages" "$EPOCH")
+  DEBIAN=$1/debian-$(cat "$CONTAINER"/{debian.sh,parts} | key "$packages" "$EPOCH")
   DEBIAN_PACKAGES=$packages
   [[ -z $2 ]] || rm -rf "$DEBIAN"
   layer_make "$DEBIAN" debian_tree
@@ -25,7 +25,7 @@ debian_tree() {
     --aptopt='Apt::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-    --dpkgopt='path-include=/usr/share/doc/*/copyright' --customize-hook="$CONTAINER/gluster" \
+    --dpkgopt='path-include=/usr/share/doc/*/copyright' --customize-hook="$CONTAINER/parts" \
     "$DEBIAN_SUITE" tree "${sources[@]}" >&2
   rm -rf tree/var/lib/apt tree/var/cache/* tree/var/log/* tree/var/lib/dpkg/*-old tree/var/lib/systemd tree/boot
   rm -f tree/etc/{hostname,resolv.conf,machine-id} tree/etc/{passwd,group,shadow,gshadow,subuid,subgid}-

@@ -48,6 +48,14 @@ final class SourcePods {
         .filter(pod -> VmPod.ownedBy(vm, pod));
   }
 
+  /** Whether the VM still says so, past the informers. */
+  boolean vmHas(VmStatus.SourceStatus status) {
+    var now = cluster.vm(vm.getMetadata().getNamespace(), vm.getMetadata().getName());
+    return now != null
+        && now.getMetadata().getUid().equals(vm.getMetadata().getUid())
+        && VmStatus.of(now).sources().contains(status);
+  }
+
   /** One that has ended for good, or never began, gives way to another. */
   void renew(Pod pod) {
     var view = new PodView(pod);

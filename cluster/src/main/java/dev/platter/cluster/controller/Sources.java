@@ -218,6 +218,9 @@ final class Sources {
 
     /** Whether there will be a pod again to delete the volume. */
     private boolean recreated(SourceStatus status) {
+      if (!pods.vmHas(status)) {
+        return false; // It is deleted, which the informer does not show yet.
+      }
       if (spec == null || !containers.containsKey(status.disk())) {
         abandon(status, "its pod is gone");
         return false;

@@ -4,6 +4,7 @@ import static dev.platter.cluster.controller.Objects.NOW;
 import static dev.platter.cluster.controller.Objects.finalized;
 import static dev.platter.cluster.controller.Objects.vm;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.Names;
@@ -15,6 +16,7 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Source;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -224,6 +226,20 @@ class SourcesTest {
     }
     assertThat(requests).endsWith("DELETE");
     assertThat(vm.getMetadata().getFinalizers()).isEmpty();
+  }
+
+  @Test
+  void aContainerWhoseVolumeIsDeletedIsNotStartedAgainOnAnInformersWord() {
+    var vm = started();
+    delete(vm);
+    var before = Serialization.clone(vm);
+    for (var i = 0; i < 4; i++) {
+      reconciler.reconcile(KEY);
+    }
+    assertThat(requests).endsWith("DELETE");
+    cluster.seen.put(KEY, before);
+    var conflict = catchThrowable(() -> reconciler.reconcile(KEY));
+    assertThat(cluster.pods).as("pods after " + conflict).isEmpty();
   }
 
   /** As in a namespace that is being deleted. */
