@@ -11,7 +11,10 @@ import org.junit.jupiter.api.Test;
 /** Volumes of the class platter-local, with the sidecars of Kubernetes and kubelets. */
 class LocalVolumeTest {
   private static final PlatterCluster CLUSTER = PlatterCluster.shared();
-  private static final String POOL = "/var/lib/platter-volumes";
+
+  /** The nodes of the lab share their disk, but for directories such as this one's parent. */
+  private static final String POOL = "/var/lib/platter/local-volumes";
+
   private static final KubeNode NODE = CLUSTER.kube().node(1);
   private static CsiSidecars sidecars;
 
@@ -41,7 +44,19 @@ class LocalVolumeTest {
         String::isBlank);
     assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE"))
         .doesNotContainPattern("(?m)^ *0 .*" + POOL);
-    CLUSTER.kubectl("delete", "csidriver/local.csi.platter.dev", "sc/platter-local");
+    CLUSTER.kubectl(
+        "delete",
+        "csidriver/local.csi.platter.dev",
+        "sc/platter-local",
+        "volumesnapshotclass/platter-local",
+        "clusterrole/platter-volumes",
+        "clusterrolebinding/platter-volumes",
+        "clusterrolebinding/platter-volumes-resizer");
+    for (var name : new String[] {"platter-volumes", "platter-volumes-resizer"}) {
+      CLUSTER.kubectl("-n", "platter-system", "delete", "role,rolebinding,serviceaccount", name);
+    }
+    // Kubelets never take back the labels of a driver.
+    CLUSTER.kubectl("label", "nodes", "--all", "local.csi.platter.dev/node-");
     for (var node : CLUSTER.kube().nodes()) {
       node.exec("rm", "-rf", POOL);
     }
@@ -177,6 +192,6 @@ class LocalVolumeTest {
         .isBlank();
     assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE").lines())
         .filteredOn(line -> line.contains(POOL) || line.contains("csi"))
-        .hasSizeLessThanOrEqualTo(1);
+        .hasSizeLessThanOrEqualTo(CLUSTER.kube().nodes().size());
   }
 }
