@@ -1,8 +1,6 @@
 package dev.platter.cli;
 
 import dev.platter.image.Digest;
-import dev.platter.image.fill.Format;
-import dev.platter.model.ByteSize;
 import dev.platter.node.fill.DiskImport;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -55,28 +53,7 @@ final class ImportCommand implements Callable<Integer> {
       description = "What the file, as it comes, must have; of an image, its manifest.")
   @Nullable String digest;
 
-  @Option(
-      names = "--format",
-      paramLabel = "FORMAT",
-      description =
-          "raw, qcow2, vmdk, vhd, vhdx or vdi, whatever the file looks like. Say raw for a raw disk"
-              + " that a guest has written to: its first bytes are the guest's.")
-  @Nullable Format format;
-
-  @Option(
-      names = "--size",
-      paramLabel = "SIZE",
-      description =
-          "Of the claim whose volume a directory is; its disk is a twentieth smaller, 64Mi at most"
-              + " (default: the disk is as large as what comes).")
-  @Nullable String size;
-
-  @Option(
-      names = "--replace",
-      description =
-          "Write over a disk that Platter has put there before, or over a file, whoever made it. What"
-              + " was there is lost.")
-  boolean replace;
+  @Mixin FillOptions fill = new FillOptions();
 
   @Mixin OutputOption output = new OutputOption();
   @Mixin NodeOptions node = new NodeOptions();
@@ -92,9 +69,9 @@ final class ImportCommand implements Callable<Integer> {
             source,
             place.path(),
             digest == null ? Optional.empty() : Optional.of(Digest.parse(digest)),
-            format,
+            fill.format,
             place.size(),
-            replace);
+            fill.replace);
     DiskImport.Done done;
     try {
       done = Interrupt.guard(() -> wanted.run(node.config(), progress));
@@ -106,8 +83,7 @@ final class ImportCommand implements Callable<Integer> {
   }
 
   private ClaimArgument.Place given() {
-    return new ClaimArgument.Place(
-        Path.of(target), size == null ? 0 : ByteSize.parse(size).bytes());
+    return new ClaimArgument.Place(Path.of(target), fill.size());
   }
 
   private void print(DiskImport.Done done) {

@@ -1,7 +1,5 @@
 package dev.platter.cli;
 
-import dev.platter.image.fill.Format;
-import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.NodeConfig;
@@ -14,6 +12,7 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -47,26 +46,7 @@ final class UploadServerCommand implements Callable<Integer> {
   @Option(names = "--open", description = "Without a token, take the disk of whoever comes first.")
   boolean open;
 
-  @Option(
-      names = "--format",
-      paramLabel = "FORMAT",
-      description = "raw, qcow2, vmdk, vhd, vhdx or vdi, whatever the file looks like.")
-  @Nullable Format format;
-
-  @Option(
-      names = "--size",
-      paramLabel = "SIZE",
-      description =
-          "Of the claim whose volume a directory is; its disk is a twentieth smaller, 64Mi at most"
-              + " (default: the disk is as large as what comes).")
-  @Nullable String size;
-
-  @Option(
-      names = "--replace",
-      description =
-          "Write over a disk that Platter has put there before, or over a file, whoever made it. What"
-              + " was there is lost.")
-  boolean replace;
+  @Mixin FillOptions fill = new FillOptions();
 
   @Option(
       names = "--patience",
@@ -129,9 +109,9 @@ final class UploadServerCommand implements Callable<Integer> {
                 .or(() -> Optional.ofNullable(System.getenv("PLATTER_STATE")).map(Path::of)),
             System.getenv()),
         target,
-        size == null ? 0 : ByteSize.parse(size).bytes(),
-        replace,
-        format,
+        fill.size(),
+        fill.replace,
+        fill.format,
         token,
         Duration.ofSeconds(patience));
   }
