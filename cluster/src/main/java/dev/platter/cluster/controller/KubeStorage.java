@@ -87,13 +87,7 @@ final class KubeStorage implements Storage, AutoCloseable {
   public Optional<VolumeClass> volumeClass(@Nullable String name) {
     var classes = client.storage().v1().storageClasses();
     return (name == null
-            ? classes.list().getItems().stream()
-                .filter(KubeStorage::isDefault)
-                // As the API server chooses: the newest, then by name.
-                .max(
-                    Comparator.comparing(
-                            (StorageClass it) -> it.getMetadata().getCreationTimestamp())
-                        .thenComparing(it -> it.getMetadata().getName(), Comparator.reverseOrder()))
+            ? chosen(classes.list().getItems())
             : Optional.ofNullable(classes.withName(name).get()))
         .map(
             it ->
@@ -101,6 +95,24 @@ final class KubeStorage implements Storage, AutoCloseable {
                     it.getMetadata().getName(),
                     it.getProvisioner(),
                     "WaitForFirstConsumer".equals(it.getVolumeBindingMode())));
+  }
+
+  /** Our own, where it is installed: its clones cost nothing. */
+  static Optional<StorageClass> chosen(List<StorageClass> classes) {
+    return classes.stream()
+        .filter(it -> it.getMetadata().getName().equals(Names.VOLUME_CLASS))
+        .filter(it -> it.getProvisioner().equals(Names.VOLUME_DRIVER))
+        .findFirst()
+        .or(
+            () ->
+                classes.stream()
+                    .filter(KubeStorage::isDefault)
+                    // As the API server chooses: the newest, then by name.
+                    .max(
+                        Comparator.comparing(
+                                (StorageClass it) -> it.getMetadata().getCreationTimestamp())
+                            .thenComparing(
+                                it -> it.getMetadata().getName(), Comparator.reverseOrder())));
   }
 
   private static boolean isDefault(StorageClass object) {
