@@ -229,7 +229,9 @@ class WrappersTest {
   }
 
   private void startAndLose(VirtualMachine vm) {
-    look(3);
+    for (var i = 0; i < 5 && wrapper(vm) == null; i++) {
+      look(1);
+    }
     phase(vm, "Running", true);
     look(1);
     assertThat(cluster.pods).containsKey(KEY);
