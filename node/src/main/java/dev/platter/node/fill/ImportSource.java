@@ -2,6 +2,7 @@ package dev.platter.node.fill;
 
 import dev.platter.image.fill.Filled;
 import dev.platter.node.image.ImageSources;
+import dev.platter.registry.RegistrySettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,7 +20,7 @@ interface ImportSource {
   /** A path has a slash in front or is there; an address has its scheme; all else is an image. */
   static ImportSource of(String text, ImageSources images) throws IOException {
     if (text.startsWith("http://") || text.startsWith("https://")) {
-      return new WebImport(text);
+      return new WebImport(text, RegistrySettings.fromEnvironment(System.getenv()));
     }
     var path = Path.of(text.startsWith("file:") ? text.substring("file:".length()) : text);
     var isPath = text.startsWith("/") || text.startsWith(".") || text.startsWith("file:");

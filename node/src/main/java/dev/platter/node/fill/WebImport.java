@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.net.URI;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.TreeMap;
 
 /**
  * A file on a web server: written as it comes, over as many connections as that takes. A qcow2
@@ -21,10 +20,12 @@ final class WebImport implements ImportSource {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
   private final String url;
+  private final RegistrySettings settings;
   private volatile long length = -1;
 
-  WebImport(String url) {
+  WebImport(String url, RegistrySettings settings) {
     this.url = url;
+    this.settings = settings;
   }
 
   @Override
@@ -39,17 +40,17 @@ final class WebImport implements ImportSource {
 
   @Override
   public Filled into(Tries tries) throws IOException {
-    var files = new WebFiles(RegistrySettings.fromEnvironment(System.getenv()));
-    try (var stream = WebStream.open(files, URI.create(url))) {
+    var stream = WebStream.open(new WebFiles(settings), URI.create(url));
+    try (stream) {
       length = stream.length();
       return tries.once(fill -> fill.from(stream, stream.length()));
     } catch (OutOfOrder e) {
-      return byRanges(tries);
+      return byRanges(WebAccess.at(stream.address(), settings.addresses()), tries);
     }
   }
 
-  private Filled byRanges(Tries tries) throws IOException {
-    try (var disk = WebDisk.open(new WebAccess(url, null, new TreeMap<>()), null, PATIENCE)) {
+  private static Filled byRanges(WebAccess access, Tries tries) throws IOException {
+    try (var disk = WebDisk.open(access, null, PATIENCE)) {
       return tries.once(fill -> fill.from(new Ranges(disk)));
     }
   }
