@@ -2,6 +2,8 @@ package dev.platter.node.fill;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
 import dev.platter.node.FillTarget;
@@ -24,6 +26,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -79,11 +82,18 @@ public final class UploadServer implements AutoCloseable {
   }
 
   public static UploadServer start(Options options) throws IOException {
+    return start(options, null);
+  }
+
+  /**
+   * @param tls whose certificate it shows; null for plain HTTP
+   */
+  public static UploadServer start(Options options, @Nullable SSLContext tls) throws IOException {
     LIMITS.forEach(System.getProperties()::putIfAbsent);
     var target = FillTarget.of(options.layout, options.target, options.size, options.replace);
     try {
       var upload = new Upload(target, options.format);
-      var http = HttpServer.create(options.listen, BACKLOG);
+      var http = listen(options, tls);
       var server = new UploadServer(http, upload, options);
       http.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
       http.createContext("/", server::handle);
@@ -100,6 +110,25 @@ public final class UploadServer implements AutoCloseable {
       target.close();
       throw e;
     }
+  }
+
+  private static HttpServer listen(Options options, @Nullable SSLContext tls) throws IOException {
+    if (tls == null) {
+      return HttpServer.create(options.listen, BACKLOG);
+    }
+    var secure = HttpsServer.create(options.listen, BACKLOG);
+    secure.setHttpsConfigurator(new HttpsConfigurator(tls));
+    return secure;
+  }
+
+  /** How many bytes of the file have come. */
+  public long offset() {
+    return upload.offset();
+  }
+
+  /** How many there are; -1 while nobody has said. */
+  public long total() {
+    return upload.total();
   }
 
   public InetSocketAddress address() {

@@ -11,7 +11,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.TreeMap;
+import java.util.Map;
 
 /**
  * A file on a web server: written as it comes, over as many connections as that takes. A qcow2
@@ -21,10 +21,12 @@ final class WebImport implements ImportSource {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
   private final String url;
+  private final WebLogin login;
   private volatile long length = -1;
 
-  WebImport(String url) {
+  WebImport(String url, Map<String, String> environment) {
     this.url = url;
+    this.login = WebLogin.of(environment);
   }
 
   @Override
@@ -39,7 +41,9 @@ final class WebImport implements ImportSource {
 
   @Override
   public Filled into(Tries tries) throws IOException {
-    var files = new WebFiles(RegistrySettings.fromEnvironment(System.getenv()));
+    var files =
+        new WebFiles(RegistrySettings.fromEnvironment(System.getenv()))
+            .withAuthorization(login.authorization().orElse(null));
     try (var stream = WebStream.open(files, URI.create(url))) {
       length = stream.length();
       return tries.once(fill -> fill.from(stream, stream.length()));
@@ -49,7 +53,7 @@ final class WebImport implements ImportSource {
   }
 
   private Filled byRanges(Tries tries) throws IOException {
-    try (var disk = WebDisk.open(new WebAccess(url, null, new TreeMap<>()), null, PATIENCE)) {
+    try (var disk = WebDisk.open(new WebAccess(url, null, login.headers()), null, PATIENCE)) {
       return tries.once(fill -> fill.from(new Ranges(disk)));
     }
   }
