@@ -66,7 +66,12 @@ final class KubePopulations implements Populations, AutoCloseable {
     imports = client.resources(DiskImport.class).inAnyNamespace().runnableInformer(0);
     uploads = client.resources(DiskUpload.class).inAnyNamespace().runnableInformer(0);
     // There is no selector for what a claim names.
-    claims = client.persistentVolumeClaims().inAnyNamespace().runnableInformer(0);
+    claims =
+        client
+            .persistentVolumeClaims()
+            .inAnyNamespace()
+            .runnableInformer(0)
+            .itemStore(new FillableClaims());
     claims.addIndexers(
         Map.of(BY_SOURCE, claim -> source(claim).map(SourceKey::toString).stream().toList()));
     pods = client.pods().inAnyNamespace().withLabel(Names.FILLS).runnableInformer(0);

@@ -94,7 +94,8 @@ final class Population {
     }
     if (!FillPod.isCurrent(pod, source)) {
       clear(claim);
-      return filling(before, "What it is filled from has changed; it begins anew.");
+      return filling(
+          before.withoutRetry(), "What it is filled from has changed; it begins anew.");
     }
     return FillerPod.failed(pod) ? failed(claim, pod, before) : follow(source, prime, pod, before);
   }
@@ -170,7 +171,9 @@ final class Population {
     }
     remove(claim, pod);
     remove(claim, prime);
-    return filling(before, "What is left of an earlier attempt goes first.");
+    return before.phase() == FillPhase.RETRYING
+        ? new Look(before, SOON)
+        : filling(before, "What is left of an earlier attempt goes first.");
   }
 
   /** Whether the volume has been given to the claim. */
