@@ -178,15 +178,7 @@ final class Session {
   }
 
   static Reason reason(PlatterException e) {
-    return switch (e.code()) {
-      case INVALID -> Reason.INVALID;
-      case NOT_FOUND -> Reason.NOT_FOUND;
-      case CONFLICT -> Reason.IN_USE;
-      case UNAVAILABLE -> Reason.UNAVAILABLE;
-      case REFUSED -> Reason.REFUSED;
-      case UNSUPPORTED -> Reason.UNSUPPORTED;
-      case INTERNAL -> Reason.INTERNAL;
-    };
+    return Reason.of(e.code());
   }
 
   static String message(PlatterException e) {
