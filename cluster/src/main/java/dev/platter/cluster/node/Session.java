@@ -265,7 +265,7 @@ final class Session {
       reports.failed(reason);
     }
     reports.report(false, reason, reason.sentence());
-    send(Frame.exit(ending.status(), reason == Reason.STOPPED ? "" : reason.sentence()));
+    send(Frame.exit(ending.status(), ending.note()));
   }
 
   /** The guest goes on whether that can be done or not. */

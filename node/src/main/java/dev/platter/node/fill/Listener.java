@@ -57,8 +57,7 @@ final class Listener implements AutoCloseable {
    * @param tls whose certificate it shows; null for plain HTTP
    * @param patience how long a head may take
    */
-  Listener(
-      InetSocketAddress address, @Nullable SSLContext tls, Duration patience, Handler handler)
+  Listener(InetSocketAddress address, @Nullable SSLContext tls, Duration patience, Handler handler)
       throws IOException {
     this.server = new ServerSocket(address.getPort(), BACKLOG, address.getAddress());
     this.tls = tls;

@@ -27,7 +27,7 @@ final class S3Import implements ImportSource {
     this.web = web;
   }
 
-  static S3Import of(String text, Map<String, String> environment, Instant now) {
+  static S3Import of(String text, Map<String, String> environment, Instant now) throws IOException {
     var path = text.substring(SCHEME.length());
     var endpoint = environment.getOrDefault("AWS_ENDPOINT_URL", "");
     if (path.indexOf('/') < 1 || path.endsWith("/")) {
