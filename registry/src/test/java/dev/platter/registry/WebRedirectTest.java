@@ -98,7 +98,13 @@ class WebRedirectTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"file:///etc/passwd", "gopher://127.0.0.1/", "ftp://127.0.0.1/", "//", "http:///x"})
+      strings = {
+        "file:///etc/passwd",
+        "gopher://127.0.0.1/",
+        "ftp://127.0.0.1/",
+        "//",
+        "http:///x"
+      })
   void aRedirectLeadsToAWebServerOrNowhere(String location) {
     assertThatThrownBy(() -> get(AddressPolicy.any(), url(far, "/to?" + location)))
         .isInstanceOf(RegistryException.class)
@@ -128,8 +134,7 @@ class WebRedirectTest {
   })
   void redirectsLeadNoNearer(String server, String host, boolean followed) {
     if (followed) {
-      assertThatNoException()
-          .isThrownBy(() -> AddressPolicy.any().requireRedirect(server, host));
+      assertThatNoException().isThrownBy(() -> AddressPolicy.any().requireRedirect(server, host));
     } else {
       assertThatThrownBy(() -> AddressPolicy.any().requireRedirect(server, host))
           .isInstanceOf(RegistryException.class)

@@ -93,6 +93,11 @@ public final class UploadServer implements AutoCloseable {
     return listener.address();
   }
 
+  /** How many bytes have come. */
+  long offset() {
+    return upload.offset();
+  }
+
   /** Returns when the disk is complete, and whoever sent it has heard of it. */
   public String await() throws InterruptedException {
     completed.await();
