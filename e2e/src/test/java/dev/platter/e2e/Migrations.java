@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -116,16 +117,16 @@ class Migrations {
     var to = vm.otherNode();
     var migration = vm.moveTo(to);
     pause(vm, migration);
+    Supplier<String> pod =
+        () -> kill.ofSource() ? sourcePod : vm.get(migration, ".status.targetPod");
     var struck =
         awaitStrike(
-            vm,
-            migration,
-            () ->
-                kill.strike(
-                    cluster,
-                    kill.ofSource() ? from : to,
-                    kill.ofSource() ? sourcePod : vm.get(migration, ".status.targetPod")));
+            vm, migration, () -> kill.strike(cluster, kill.ofSource() ? from : to, pod.get()));
+    var uid = kill.ofDaemon() || struck.isEmpty() ? "" : vm.uid(pod.get());
     vm.awaitPhase(migration, "Succeeded|Failed");
+    if (!uid.isEmpty()) {
+      vm.awaitGone(uid); // A guest goes on for a while without its launcher.
+    }
     cluster.awaitPlatter();
     var phase =
         tell(vm, migration, kill.words() + (struck.isEmpty() ? " not" : "") + " killed, " + struck);
