@@ -26,7 +26,8 @@ public final class Main {
           new IdentitiesBenchmark(),
           new MoveBenchmark(),
           new SnapshotBenchmark(),
-          new ImportBenchmark());
+          new ImportBenchmark(),
+          new ContainersBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

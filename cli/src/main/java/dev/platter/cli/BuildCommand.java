@@ -18,7 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -70,12 +69,7 @@ final class BuildCommand implements Callable<Integer> {
       description = "Where packed layers lie until they are sent (default: $TMPDIR, /var/tmp).")
   @Nullable Path workDirectory;
 
-  @Option(
-      names = "--registry",
-      paramLabel = "HOST",
-      description =
-          "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
-  @Nullable String registry;
+  @Mixin RegistryOption registry = new RegistryOption();
 
   @Mixin OutputOption output = new OutputOption();
 
@@ -145,20 +139,13 @@ final class BuildCommand implements Callable<Integer> {
   }
 
   private Place place(String text, Registries registries, Map<String, String> environment) {
-    var name = parse(text, environment);
+    var name = registry.parse(text, environment);
     return switch (name) {
       case ImageName.InLayout layout ->
           new Place(layout, new OciLayout(layout.directory()), layout.tagOrDigest());
       case ImageName.InRegistry image ->
           new Place(image, registries.client(image.reference()), image.reference().tagOrDigest());
     };
-  }
-
-  private ImageName parse(String text, Map<String, String> environment) {
-    return ImageName.parse(
-        text,
-        Optional.ofNullable(registry)
-            .or(() -> Optional.ofNullable(environment.get("PLATTER_REGISTRY"))));
   }
 
   private Resolved resolve(Place below) throws IOException {
@@ -179,7 +166,7 @@ final class BuildCommand implements Callable<Integer> {
   private BuildTarget target(
       Registries registries, Map<String, String> environment, Place below, ShowProgress progress)
       throws IOException {
-    return switch (parse(reference, environment)) {
+    return switch (registry.parse(reference, environment)) {
       case ImageName.InLayout layout ->
           new BuildTarget.Layout(layout.directory(), tag(layout.tagOrDigest()));
       case ImageName.InRegistry image -> {

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Options of every command that works on this machine's VMs. */
@@ -55,12 +56,7 @@ final class NodeOptions {
               + " loop*; $VIRTLET_RAW_DEVICES).")
   @Nullable String rawDevices;
 
-  @Option(
-      names = "--registry",
-      paramLabel = "HOST",
-      description =
-          "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
-  @Nullable String registry;
+  @Mixin RegistryOption registry = new RegistryOption();
 
   @Option(
       names = "--image-map",
@@ -103,7 +99,7 @@ final class NodeOptions {
     var environment = System.getenv();
     var directory = where.map(text -> Path.of(text).toAbsolutePath());
     var layout = NodeConfig.layout(directory, environment);
-    var host = given(registry, "PLATTER_REGISTRY");
+    var host = registry.host(environment);
     var file = given(config, "PLATTER_CONFIG").map(text -> Path.of(text).toAbsolutePath());
     return new NodeConfig(
         layout,

@@ -17,7 +17,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -95,12 +94,7 @@ final class PushCommand implements Callable<Integer> {
       description = "Where the packed layer lies until it is sent (default: $TMPDIR, /var/tmp).")
   @Nullable Path workDirectory;
 
-  @Option(
-      names = "--registry",
-      paramLabel = "HOST",
-      description =
-          "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
-  @Nullable String registry;
+  @Mixin RegistryOption registry = new RegistryOption();
 
   @Mixin OutputOption output = new OutputOption();
 
@@ -150,12 +144,7 @@ final class PushCommand implements Callable<Integer> {
 
   private PushTarget target(ShowProgress progress) throws IOException {
     var environment = System.getenv();
-    var named =
-        ImageName.parse(
-            reference,
-            Optional.ofNullable(registry)
-                .or(() -> Optional.ofNullable(environment.get("PLATTER_REGISTRY"))));
-    return switch (named) {
+    return switch (registry.parse(reference, environment)) {
       case ImageName.InLayout layout -> {
         if (!mountFrom.isEmpty()) {
           throw new IllegalArgumentException("--mount-from is for registries");

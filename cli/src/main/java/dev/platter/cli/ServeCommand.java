@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -82,12 +83,7 @@ final class ServeCommand implements Callable<Integer> {
       description = "Keep what was fetched of images in DIR (default: it is not kept).")
   @Nullable Path state;
 
-  @Option(
-      names = "--registry",
-      paramLabel = "HOST",
-      description =
-          "Registry of image names that have none, instead of docker.io ($PLATTER_REGISTRY).")
-  @Nullable String registry;
+  @Mixin RegistryOption registry = new RegistryOption();
 
   @Spec @Nullable CommandSpec spec;
 
@@ -117,7 +113,7 @@ final class ServeCommand implements Callable<Integer> {
         open,
         WorkDirectory.of(workDirectory, environment),
         Optional.ofNullable(state).map(Path::toAbsolutePath),
-        given(registry, environment.get("PLATTER_REGISTRY")));
+        registry.host(environment));
   }
 
   private static Optional<String> given(@Nullable String option, @Nullable String variable) {

@@ -6,6 +6,8 @@ import dev.platter.registry.RegistrySettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.util.Map;
 
 /** Where the disk comes from. */
 interface ImportSource {
@@ -18,9 +20,14 @@ interface ImportSource {
   Filled into(Tries tries) throws IOException;
 
   /** A path has a slash in front or is there; an address has its scheme; all else is an image. */
-  static ImportSource of(String text, ImageSources images) throws IOException {
+  static ImportSource of(String text, ImageSources images, Map<String, String> environment)
+      throws IOException {
     if (text.startsWith("http://") || text.startsWith("https://")) {
-      return new WebImport(text, RegistrySettings.fromEnvironment(System.getenv()));
+      return new WebImport(
+          text, RegistrySettings.fromEnvironment(environment), WebLogin.of(environment));
+    }
+    if (text.startsWith(S3Import.SCHEME)) {
+      return S3Import.of(text, environment, Instant.now());
     }
     var path = Path.of(text.startsWith("file:") ? text.substring("file:".length()) : text);
     var isPath = text.startsWith("/") || text.startsWith(".") || text.startsWith("file:");

@@ -9,6 +9,9 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocket;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes connections for a server of HTTP, each for one request. There are {@link #PLACES} of them,
@@ -31,6 +34,7 @@ final class Listener implements AutoCloseable {
 
   private final ServerSocket server;
   private final Handler handler;
+  private final @Nullable SSLContext tls;
   private final Duration patience;
   private final Set<Guest> guests = ConcurrentHashMap.newKeySet();
 
@@ -50,10 +54,13 @@ final class Listener implements AutoCloseable {
   }
 
   /**
+   * @param tls whose certificate it shows; null for plain HTTP
    * @param patience how long a head may take
    */
-  Listener(InetSocketAddress address, Duration patience, Handler handler) throws IOException {
+  Listener(InetSocketAddress address, @Nullable SSLContext tls, Duration patience, Handler handler)
+      throws IOException {
     this.server = new ServerSocket(address.getPort(), BACKLOG, address.getAddress());
+    this.tls = tls;
     this.patience = patience;
     this.handler = handler;
     Thread.ofPlatform().name("listen").daemon().start(this::listen);
@@ -83,7 +90,7 @@ final class Listener implements AutoCloseable {
   }
 
   private void serve(Guest guest) {
-    try (var socket = guest.socket) {
+    try (var socket = spoken(guest.socket)) {
       socket.setTcpNoDelay(true);
       var in = new BufferedInputStream(socket.getInputStream(), BUFFER);
       var exchange = Exchange.read(in, socket.getOutputStream());
@@ -94,6 +101,15 @@ final class Listener implements AutoCloseable {
     } finally {
       guests.remove(guest);
     }
+  }
+
+  private Socket spoken(Socket socket) throws IOException {
+    if (tls == null) {
+      return socket;
+    }
+    var secure = (SSLSocket) tls.getSocketFactory().createSocket(socket, null, true);
+    secure.setUseClientMode(false);
+    return secure;
   }
 
   /** Cuts off who has not said what they want for too long. */

@@ -23,6 +23,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,18 +63,26 @@ public final class UploadServer implements AutoCloseable {
   private final Set<Pace> paces = ConcurrentHashMap.newKeySet();
   private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
 
-  private UploadServer(Upload upload, Options options) throws IOException {
+  private UploadServer(Upload upload, Options options, @Nullable SSLContext tls)
+      throws IOException {
     this.upload = upload;
     this.options = options;
-    this.listener = new Listener(options.listen, options.patience, this::handle);
+    this.listener = new Listener(options.listen, tls, options.patience, this::handle);
     long tick = Math.max(1, options.patience.toMillis() / 4);
     var _ = clock.scheduleAtFixedRate(this::check, tick, tick, TimeUnit.MILLISECONDS);
   }
 
   public static UploadServer start(Options options) throws IOException {
+    return start(options, null);
+  }
+
+  /**
+   * @param tls whose certificate it shows; null for plain HTTP
+   */
+  public static UploadServer start(Options options, @Nullable SSLContext tls) throws IOException {
     var target = FillTarget.of(options.layout, options.target, options.size, options.replace);
     try {
-      var server = new UploadServer(new Upload(target, options.format), options);
+      var server = new UploadServer(new Upload(target, options.format), options, tls);
       if (server.upload.done().isPresent()) {
         server.completed.countDown();
       }
@@ -89,13 +98,18 @@ public final class UploadServer implements AutoCloseable {
     paces.forEach(Pace::check);
   }
 
-  public InetSocketAddress address() {
-    return listener.address();
+  /** How many bytes of the file have come. */
+  public long offset() {
+    return upload.offset();
   }
 
-  /** How many bytes have come. */
-  long offset() {
-    return upload.offset();
+  /** How many there are; -1 while nobody has said. */
+  public long total() {
+    return upload.total();
+  }
+
+  public InetSocketAddress address() {
+    return listener.address();
   }
 
   /** Returns when the disk is complete, and whoever sent it has heard of it. */

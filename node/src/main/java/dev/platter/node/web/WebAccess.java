@@ -56,8 +56,8 @@ public final class WebAccess {
   }
 
   /** At this address and nowhere else, if that is one of these. */
-  public static WebAccess at(URI url, AddressPolicy addresses) {
-    return new WebAccess(url.toString(), null, Map.of(), addresses, false);
+  public static WebAccess at(URI url, Map<String, byte[]> headers, AddressPolicy addresses) {
+    return new WebAccess(url.toString(), null, headers, addresses, false);
   }
 
   private static void requireValue(String name, byte[] value) {
