@@ -17,7 +17,7 @@ final class ImportBenchmark implements Benchmark {
   private static final String CDI = "CDI";
 
   /** Of 8 MiB each; less to see that it works. */
-  private static final int RUNS = Integer.getInteger("bench.import.runs", 64);
+  private static final int RUNS = Integer.getInteger("bench.import.runs", 32);
 
   /** How a disk is packed, and by which commands: IN is the raw disk, OUT what is sent. */
   private record Kind(String name, String made) {}
@@ -66,18 +66,20 @@ final class ImportBenchmark implements Benchmark {
   @Override
   public List<Row> run(Path work, int rounds) throws Exception {
     var cdi = Cdi.in(work);
+    var platter = PlatterCommand.built();
     var disk = SampleDisk.make(work.resolve("disk.raw"), RUNS);
     var web = Files.createDirectory(work.resolve("web"));
     var port = IscsiProcess.freePort();
     var server =
         new ProcessBuilder("busybox", "httpd", "-f", "-p", "127.0.0.1:" + port, "-h", "" + web)
             .start();
+    var url = "http://127.0.0.1:%d/disk".formatted(port);
     var rows = new ArrayList<Row>();
     try {
       for (var kind : KINDS) {
         var file = web.resolve("disk");
         Tool.time("sh", "-c", kind.made.replace("IN", "" + disk.raw()).replace("OUT", "" + file));
-        var round = new Rounds(work, disk, cdi, file, "http://127.0.0.1:%d/disk".formatted(port));
+        var round = new Rounds(work, disk, platter, cdi, file, url, new HashMap<>());
         rows.addAll(round.contest("import " + kind.name, rounds, round::ours, round::theirs));
         rows.addAll(
             round.contest("upload " + kind.name, rounds, round::uploadToUs, round::uploadToThem));
@@ -91,10 +93,13 @@ final class ImportBenchmark implements Benchmark {
 
   /** One file, brought by either. */
   private record Rounds(
-      Path work, SampleDisk disk, Cdi cdi, Path file, String url, Map<String, Long> peaks) {
-    Rounds(Path work, SampleDisk disk, Cdi cdi, Path file, String url) {
-      this(work, disk, cdi, file, url, new HashMap<>());
-    }
+      Path work,
+      SampleDisk disk,
+      PlatterCommand platter,
+      Cdi cdi,
+      Path file,
+      String url,
+      Map<String, Long> peaks) {
 
     List<Row> contest(String name, int rounds, Contest.Contender ours, Contest.Contender theirs)
         throws Exception {
@@ -138,18 +143,8 @@ final class ImportBenchmark implements Benchmark {
       }
     }
 
-    private static String platter() {
-      return Path.of(System.getProperty("repo.root"), "platter").toString();
-    }
-
     Stopwatch.Reading ours() throws Exception {
-      return Tool.time(
-          platter(),
-          "import",
-          url,
-          volume().toString(),
-          "--state",
-          work.resolve("state").toString());
+      return Tool.time(platter.words("import", url, volume(), "--state", work.resolve("state")));
     }
 
     Stopwatch.Reading theirs() throws Exception {
@@ -159,14 +154,14 @@ final class ImportBenchmark implements Benchmark {
     Stopwatch.Reading uploadToUs() throws Exception {
       var server =
           new ProcessBuilder(
-                  platter(),
-                  "upload-server",
-                  volume().toString(),
-                  "--open",
-                  "--listen",
-                  "127.0.0.1:0",
-                  "--state",
-                  work.resolve("state").toString())
+                  platter.words(
+                      "upload-server",
+                      volume(),
+                      "--open",
+                      "--listen",
+                      "127.0.0.1:0",
+                      "--state",
+                      work.resolve("state")))
               .redirectError(ProcessBuilder.Redirect.INHERIT)
               .start();
       try (var lines = server.inputReader(StandardCharsets.UTF_8)) {

@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.zip.CRC32;
 
 /**
  * Files that somebody made to harm who imports them. Those that lead elsewhere name a file or a
@@ -153,7 +154,9 @@ final class HostileFiles {
     Files.write(file, bytes);
   }
 
-  private void thatUnpackToTooMuch() {
+  private void thatUnpackToTooMuch() throws IOException {
+    sh("head -c 1M /dev/urandom | xz -0 -T 1 >window.xz");
+    xzOf4GiB(dir.resolve("window.xz"));
     sh("head -c 512M /dev/zero | gzip -1 >bomb.gz");
     sh("head -c 512M /dev/zero | zstd -q >bomb.zst");
     sh("head -c 512M /dev/zero | xz -0 >bomb.xz");
@@ -161,6 +164,16 @@ final class HostileFiles {
     sh("head -c 1M /dev/urandom | xz -0 >plain.xz; gzip -c plain.xz >nested.xz.gz; rm plain.xz");
     sh("head -c 1M /dev/urandom | gzip -1 | gzip -1 >nested.gz.gz");
     sh("head -c 1M /dev/urandom | zstd -q | gzip -1 >nested.zst.gz");
+  }
+
+  /** Its first block says that it needs a dictionary of so much. */
+  private static void xzOf4GiB(Path file) throws IOException {
+    var bytes = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
+    int end = 12 + 4 * bytes.get(12);
+    bytes.put(16, (byte) 40);
+    var crc = new CRC32();
+    crc.update(bytes.slice(12, end - 12));
+    Files.write(file, bytes.putInt(end, (int) crc.getValue()).array());
   }
 
   private void sh(String command) {
