@@ -94,8 +94,7 @@ final class Population {
     }
     if (!FillPod.isCurrent(pod, source)) {
       clear(claim);
-      return filling(
-          before.withoutRetry(), "What it is filled from has changed; it begins anew.");
+      return filling(before.withoutRetry(), "What it is filled from has changed; it begins anew.");
     }
     return FillerPod.failed(pod) ? failed(claim, pod, before) : follow(source, prime, pod, before);
   }

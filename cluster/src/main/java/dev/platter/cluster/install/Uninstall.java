@@ -58,12 +58,14 @@ public final class Uninstall {
         named(
             "pod",
             client.pods().inAnyNamespace().withLabel(Names.LAUNCHER, "true").list().getItems()));
+    left.addAll(
+        named("pod", client.pods().inAnyNamespace().withLabel(Names.FILLS).list().getItems()));
     if (!left.isEmpty()) {
       var shown = left.stream().limit(MOST).toList();
       var more = left.size() > MOST ? " (the first " + MOST + " are shown)" : "";
       throw PlatterException.all(
           Code.CONFLICT,
-          "the cluster still has VMs or identities: " + left.size() + more,
+          "the cluster still has VMs or identities, or fills claims: " + left.size() + more,
           "Delete them first; without Platter nobody could end them or remove their disks.",
           shown);
     }
