@@ -26,6 +26,7 @@ public final class Main {
           new IdentitiesBenchmark(),
           new MoveBenchmark(),
           new SnapshotBenchmark(),
+          new ImportBenchmark(),
           new ContainersBenchmark());
   private static final int LEAST_ROUNDS = 7;
 

@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -43,6 +44,7 @@ public final class Node implements AutoCloseable {
   private final IdentityMoves moves;
   private final LocalDisks disks;
   private final Planning planning;
+  private final ServerNames names;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -79,7 +81,7 @@ public final class Node implements AutoCloseable {
     this.containers = containers;
     this.pools = pools;
     var fill = new ClaimFill(layout, images, disks, records, progress);
-    var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
+    this.names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
     var runner =
         new StepRunner(
             layout,
@@ -164,6 +166,15 @@ public final class Node implements AutoCloseable {
    */
   public Planned plan(Vm vm, Objects given) throws IOException {
     return planning.plan(vm, given);
+  }
+
+  /**
+   * What a VM that comes from another node of a cluster has to be here.
+   *
+   * @param images its references to the digests that they mean for its life
+   */
+  public Planned planArriving(Vm vm, Objects given, Map<String, String> images) throws IOException {
+    return planning.plan(vm, given, images);
   }
 
   private static VmKey key(Vm vm) {
@@ -259,13 +270,17 @@ public final class Node implements AutoCloseable {
    */
   public Migrated migrate(VmKey key, Journey to) throws IOException {
     try (var destination = RemoteDestination.open(to, key)) {
-      return executor.migrate(key, destination, SecretData.NONE);
+      return migrate(key, destination);
     }
+  }
+
+  Migrated migrate(VmKey key, Destination to) throws IOException {
+    return executor.migrate(key, to, SecretData.NONE);
   }
 
   /** Takes in VMs that come from other nodes of a cluster. */
   public GuestArrivals arrivals(GuestArrivals.Host host, Consumer<String> log) {
-    return new GuestArrivals(layout, machine, pools, executor, host, log);
+    return new GuestArrivals(layout, machine, pools, names, executor, host, log);
   }
 
   /** VMs of which a move to or from another node has not come to its end. */

@@ -43,7 +43,9 @@ final class Events {
           Reason.HALTED,
           Reason.CHANGED,
           Reason.RESTARTING,
-          Reason.SCALED);
+          Reason.SCALED,
+          Reason.FILLING,
+          Reason.FILLED);
 
   private static final int MOST_COUNTED = 4096;
 

@@ -15,6 +15,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.Vm;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
@@ -120,6 +121,14 @@ final class VmRules {
       var message = ready.message() == null ? "" : ready.message();
       return outcome(VmPhase.FAILED, new Outcome(Reason.DISK_LOST, message), null, 0);
     }
+    var lost = before.condition(Condition.DISK_LOST);
+    var due = lost == null ? view.now() : dueAfter(lost, view.restarts());
+    if (lost != null && due.isAfter(view.now())) {
+      conditions.keep(lost);
+      var when = lost.message() + " It is started again at " + due + ".";
+      var left = Duration.between(view.now(), due);
+      return outcome(VmPhase.PENDING, new Outcome(Reason.DISK_LOST, when), left, view.restarts());
+    }
     var home = KeptDisks.any(machine) ? before.nodeName() : null;
     if (home != null && view.node() == NodeState.GONE) {
       return outcome(
@@ -180,7 +189,26 @@ final class VmRules {
       intents.add(new Decision.DeletePod(mine.pod()));
     }
     scheduled(mine);
-    return outcome(VmPhase.STOPPING, why, null, mine.restarts());
+    conditions.add(Condition.DISK_LOST, true, why.reason(), why.message());
+    return outcome(VmPhase.STOPPING, why, null, lossesWith(mine));
+  }
+
+  /** How often the VM has lost a disk, or crashed, soon after it was started. */
+  private int lossesWith(PodView mine) {
+    var ready = before.condition(Condition.READY);
+    if (before.condition(Condition.DISK_LOST) != null) {
+      return Math.max(1, view.restarts()); // This loss is counted.
+    }
+    var steady =
+        ready != null
+            && "True".equals(ready.status())
+            && !ready.since().plus(STEADY).isAfter(view.now());
+    return steady ? 1 : mine.restarts() + 1;
+  }
+
+  /** After a first loss the VM is started at once. */
+  private static Instant dueAfter(Condition lost, int losses) {
+    return losses <= 1 ? Instant.EPOCH : lost.since().plus(wait(losses - 2));
   }
 
   /**
