@@ -422,10 +422,10 @@ class VolumeIdentitiesTest {
     var ours = storageClass("platter-local", "local.csi.platter.dev", false);
     var fast = storageClass("fast", "csi.example", true);
     var slow = storageClass("slow", "csi.example", false);
-    assertThat(KubeStorage.chosen(List.of(slow, fast, ours))).contains(ours);
-    assertThat(KubeStorage.chosen(List.of(slow, fast))).contains(fast);
-    assertThat(KubeStorage.chosen(List.of(slow))).isEmpty();
+    assertThat(VolumeClasses.chosen(List.of(slow, fast, ours))).contains(ours);
+    assertThat(VolumeClasses.chosen(List.of(slow, fast))).contains(fast);
+    assertThat(VolumeClasses.chosen(List.of(slow))).isEmpty();
     var foreign = storageClass("platter-local", "csi.example", false);
-    assertThat(KubeStorage.chosen(List.of(foreign, fast))).contains(fast);
+    assertThat(VolumeClasses.chosen(List.of(foreign, fast))).contains(fast);
   }
 }
