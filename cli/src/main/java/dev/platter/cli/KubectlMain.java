@@ -16,6 +16,7 @@ import picocli.CommandLine.Command;
     subcommands = {
       KubeIdentityCommand.class,
       KubeMigrateCommand.class,
+      KubeUploadCommand.class,
       CompletionCommand.class,
       VersionCommand.class
     })

@@ -52,6 +52,7 @@ import picocli.CommandLine.Command;
       ImportCommand.class,
       UploadCommand.class,
       UploadServerCommand.class,
+      FillCommand.class,
       BuildCommand.class,
       ServeCommand.class,
       TraceCommand.class,

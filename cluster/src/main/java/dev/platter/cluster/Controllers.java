@@ -34,10 +34,25 @@ public final class Controllers {
     var namespace = required(environment, "POD_NAMESPACE");
     var pod = required(environment, "POD_NAME");
     var metrics = new Metrics();
-    try (var client = KubeClient.open();
-        var webhook = Webhook.start(client, namespace, options(client, namespace, pod, log), log);
+    try (var client = KubeClient.open()) {
+      var options = options(client, namespace, pod, log);
+      var settings =
+          new Controller.Settings(
+              namespace, pod, imageGrace(environment), options.image(), options.pullPolicy());
+      serve(client, settings, options, metrics, log);
+    }
+  }
+
+  private static void serve(
+      KubernetesClient client,
+      Controller.Settings settings,
+      LauncherPod.Options options,
+      Metrics metrics,
+      Consumer<String> log)
+      throws IOException, InterruptedException {
+    try (var webhook = Webhook.start(client, settings.namespace(), options, log);
         var _ = MetricsServer.start(new InetSocketAddress(METRICS_PORT), metrics, webhook::ready)) {
-      Controller.run(client, namespace, pod, imageGrace(environment), metrics);
+      Controller.run(client, settings, metrics);
     }
   }
 

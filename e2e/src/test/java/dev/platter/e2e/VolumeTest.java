@@ -2,7 +2,9 @@ package dev.platter.e2e;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.platter.lab.FileServer;
 import dev.platter.lab.HostPathCsi;
+import dev.platter.lab.MarkerGuest;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -173,6 +175,77 @@ class VolumeTest {
   private static void annotate(String record) {
     CLUSTER.kubectl(
         "annotate", "--overwrite", "pvc", "device", "platter.dev/fill-record=" + record);
+  }
+
+  /** The web server, the registry and a client of ours; the oracle is qemu-img on the node. */
+  @Test
+  void claimsAreFilledFromTheWebFromARegistryAndByAnUpload() throws Exception {
+    var disk = MarkerGuest.qcow2();
+    try (var web = FileServer.http(CLUSTER.kube().outside(), disk.getParent())) {
+      CLUSTER.apply(
+          source("web", "{http: {url: \"" + web.url(disk.getFileName().toString()) + "\"}}")
+              + source("registry", "{registry: {image: \"" + CLUSTER.marker() + "\"}}")
+              + filled("files", "Filesystem", HostPathCsi.AT_ONCE, "web")
+              + filled("device", "Block", HostPathCsi.LATE, "registry")
+              + """
+              apiVersion: v1
+              kind: Pod
+              metadata: {name: reader}
+              spec:
+                restartPolicy: Never
+                containers:
+                - name: main
+                  image: lab.local/busybox:1
+                  command: [sh, -c, "ls /files/disk.img && test -b /dev/volume && echo there"]
+                  volumeMounts: [{name: files, mountPath: /files}]
+                  volumeDevices: [{name: device, devicePath: /dev/volume}]
+                volumes:
+                - {name: files, persistentVolumeClaim: {claimName: files}}
+                - {name: device, persistentVolumeClaim: {claimName: device}}
+              """);
+      var said =
+          CLUSTER.plugin(
+              "upload", disk, "sent", "--size=160Mi", "--storage-class=" + HostPathCsi.LATE);
+      assertThat(said).contains("sent is bound");
+      CLUSTER.awaitLog("reader", "^there");
+    }
+    for (var claim : List.of("files", "device", "sent")) {
+      var volume = CLUSTER.kubectl("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}");
+      var handle = CLUSTER.kubectl("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}");
+      var path = "/var/lib/kubelet/plugins/csi-hostpath/data/" + handle;
+      var raw = claim.equals("device") ? path : path + "/disk.img";
+      var same =
+          CLUSTER.kube().node(1).exec("qemu-img", "compare", "-f", "raw", "-F", "qcow2", raw, disk);
+      assertThat(same).as(claim).contains("identical");
+    }
+    CLUSTER.await(
+        "the imports do not say that they are done",
+        () -> CLUSTER.kubectl("get", "diskimports,diskuploads"),
+        text ->
+            text.matches(
+                "(?s).*registry +device +100% +True +Filled.*web +files +100% +True"
+                    + " +Filled.*sent +sent +100% +True +Filled.*"));
+    assertThat(CLUSTER.kubectl("get", "pods,pvc", "-o", "name")).doesNotContain("platter-fill-");
+    CLUSTER.kubectl("delete", "diskimports,diskuploads", "--all");
+  }
+
+  private static String source(String name, String source) {
+    return """
+    apiVersion: platter.dev/v1alpha1
+    kind: DiskImport
+    metadata: {name: %s}
+    spec: {source: %s}
+    ---
+    """
+        .formatted(name, source);
+  }
+
+  private static String filled(String name, String mode, String storageClass, String source) {
+    return claim(name, mode, storageClass, "160Mi")
+        .replace(
+            "\n---",
+            "\n  dataSourceRef: {apiGroup: platter.dev, kind: DiskImport, name: %s}\n---"
+                .formatted(source));
   }
 
   private static String claim(String name, String mode, String storageClass, String size) {

@@ -10,6 +10,7 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
+import dev.platter.node.image.LayerMaker;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
@@ -52,7 +53,9 @@ public final class Node implements AutoCloseable {
         machine,
         images,
         new ContainerImages(
-            layout, LocalNode.sources(new NodeConfig(layout, Optional.empty(), Optional.empty()))),
+            layout,
+            LocalNode.sources(new NodeConfig(layout, Optional.empty(), Optional.empty())),
+            LayerMaker.HERE),
         new Pools(layout, Optional.empty()),
         RawDevices.DEFAULT,
         new LocalDeviceRecords(layout),
@@ -111,6 +114,14 @@ public final class Node implements AutoCloseable {
     identities.tidy();
     executor.tidy(this::warn);
     keepServing();
+    trimConsoles();
+  }
+
+  /** Keeps what guests have written to their consoles from filling the disk. */
+  public void trimConsoles() throws IOException {
+    for (var key : VmRecord.keys(layout)) {
+      ConsoleRoom.trim(layout.consoleLog(layout.vm(key)));
+    }
   }
 
   /** A guest waits as long as the daemon that it reads its disk from is gone. */

@@ -25,6 +25,7 @@ public final class WebFiles {
       Pattern.compile("bytes (?<from>[0-9]{1,18})-(?<to>[0-9]{1,18})/(?<size>[0-9]{1,18})");
 
   private final Transport transport;
+  private final @Nullable String authorization;
 
   public WebFiles(RegistrySettings settings) {
     this(settings, Duration.ofMillis(300), Duration.ofSeconds(60));
@@ -35,7 +36,21 @@ public final class WebFiles {
    * @param patience how long a server may be silent
    */
   public WebFiles(RegistrySettings settings, Duration firstWait, Duration patience) {
-    this.transport = Transport.alsoPlain(settings, firstWait, patience);
+    this(Transport.alsoPlain(settings, firstWait, patience), null);
+  }
+
+  private WebFiles(Transport transport, @Nullable String authorization) {
+    this.transport = transport;
+    this.authorization = authorization;
+  }
+
+  /**
+   * The same for somebody in particular.
+   *
+   * @param value of the header, which goes to the origin of a file's URL and to no other
+   */
+  public WebFiles withAuthorization(@Nullable String value) {
+    return new WebFiles(transport, value);
   }
 
   /**
@@ -69,8 +84,9 @@ public final class WebFiles {
    *
    * @param from the first byte that comes; 0 if the server began anew
    * @param size of the whole file; -1 if the server does not say
+   * @param at where the redirects led
    */
-  public record Bytes(Version version, long from, long size, InputStream body)
+  public record Bytes(Version version, long from, long size, URI at, InputStream body)
       implements AutoCloseable {
     @Override
     public void close() throws IOException {
@@ -86,7 +102,7 @@ public final class WebFiles {
     } else if (!known.modified().isEmpty()) {
       call = call.with("If-Modified-Since", known.modified());
     }
-    HttpResponse<InputStream> response = transport.send(call, null);
+    HttpResponse<InputStream> response = transport.send(call, authorization);
     if (response.statusCode() == 304) {
       response.body().close();
       return null;
@@ -103,10 +119,10 @@ public final class WebFiles {
   /** The rest of a file if it is still of that version, else all of it. */
   public Bytes getFrom(URI file, long from, Version version) throws IOException {
     if (from == 0 || !version.isKnown()) {
-      return whole(file, transport.send(call(file), null));
+      return whole(file, transport.send(call(file), authorization));
     }
     Call call = call(file).with("Range", "bytes=" + from + "-").with("If-Range", version.either());
-    HttpResponse<InputStream> response = transport.send(call, null);
+    HttpResponse<InputStream> response = transport.send(call, authorization);
     // Not every server looks at If-Range; one that does need not tell Last-Modified once more.
     Version now = Version.of(response.headers());
     boolean changed =
@@ -116,7 +132,7 @@ public final class WebFiles {
                 && !now.modified().equals(version.modified()));
     if (response.statusCode() == 416 || (response.statusCode() == 206 && changed)) {
       response.body().close();
-      return whole(file, transport.send(call(file), null));
+      return whole(file, transport.send(call(file), authorization));
     }
     return response.statusCode() == 206
         ? rest(file, response, from, version)
@@ -141,7 +157,8 @@ public final class WebFiles {
           "%s was asked for the bytes from %d on and answered with others"
               .formatted(Transport.show(file), from));
     }
-    return new Bytes(version, from, Long.parseLong(range.group("size")), response.body());
+    return new Bytes(
+        version, from, Long.parseLong(range.group("size")), response.uri(), response.body());
   }
 
   private static Bytes whole(URI file, HttpResponse<InputStream> response) throws IOException {
@@ -169,6 +186,6 @@ public final class WebFiles {
                   ? " comes packed, though it was asked for as it is"
                   : " comes without a length, so nobody could tell that it was cut short"));
     }
-    return new Bytes(Version.of(headers), 0, length.orElse(-1), response.body());
+    return new Bytes(Version.of(headers), 0, length.orElse(-1), response.uri(), response.body());
   }
 }

@@ -92,6 +92,21 @@ public final class Names {
   /** Condition of such a pod, when the size is known; the message is the number of bytes. */
   public static final String IMAGE_SIZE = "platter.dev/ImageSize";
 
+  /**
+   * Label of the pod that fills a claim, and of the claim that its volume comes from: the UID of
+   * the claim that is to get the volume.
+   */
+  public static final String FILLS = "platter.dev/fills";
+
+  /** Annotation of both: what the claim names in its {@code dataSourceRef}, as KIND/NAME. */
+  public static final String FILLS_FROM = "platter.dev/fills-from";
+
+  /** Annotation of such a pod: the generation of that object which it follows. */
+  public static final String FILLS_GENERATION = "platter.dev/fills-generation";
+
+  /** Before the UID of a claim this is the name of both. */
+  public static final String FILLS_PREFIX = "platter-fill-";
+
   /** Before the name of an identity this is the name of its claim. */
   public static final String IDENTITY_CLAIM_PREFIX = "vmid-";
 

@@ -1,5 +1,6 @@
 package dev.platter.cluster.api;
 
+import dev.platter.model.PlatterException;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -10,6 +11,9 @@ public enum Reason {
   RUNNING("The guest runs."),
   STOPPING("The guest was asked to shut down."),
   STOPPED("The guest has shut down."),
+  COMPLETED("The program of the VM's image has ended."),
+  EXITED("The program of the VM's image has failed."),
+  CUT_OFF("The VM ended before the program of its image did."),
   CRASHED("The VM's QEMU ended without the guest having shut down."),
   OUT_OF_MEMORY("The kernel ended the VM's QEMU: the pod reached its memory limit."),
   INVALID("What the VM's description says is not valid."),
@@ -33,6 +37,12 @@ public enum Reason {
   SET_GONE("The set of the identity does not exist; the identity stays what it is."),
   KEPT_RUNNING("A StatefulSet keeps the pod of the identity."),
   IMPORTING("The image is being written to a volume."),
+  FILLING("A disk is being written to a volume for the claim."),
+  FILLED("The disk is on the claim."),
+  WAITING_FOR_CONSUMER("The storage class makes the volume when a pod wants the claim."),
+  WAITING_FOR_CLAIM("No claim names it in its dataSourceRef."),
+  WAITING_FOR_UPLOAD("The claim's pod waits for the disk."),
+  FILL_FAILED("The disk was not written to the claim, and it is tried again."),
   WAITING_FOR_IMAGE("The image is not in the storage class yet."),
   WAITING_FOR_VOLUME("The storage class has not made the volume yet."),
   PROVISIONING_FAILED("The storage class does not make the volume."),
@@ -66,10 +76,16 @@ public enum Reason {
           RUNNING,
           STOPPING,
           STOPPED,
+          COMPLETED,
           HALTED,
           WAITING_FOR_NODE,
           WAITING_FOR_SOURCE,
           IMPORTING,
+          FILLING,
+          FILLED,
+          WAITING_FOR_CONSUMER,
+          WAITING_FOR_CLAIM,
+          WAITING_FOR_UPLOAD,
           WAITING_FOR_IMAGE,
           WAITING_FOR_VOLUME,
           UNUSED,
@@ -91,6 +107,19 @@ public enum Reason {
         .filter(reason -> reason.word().equals(word))
         .findFirst()
         .orElse(INTERNAL);
+  }
+
+  /** Why something failed. */
+  public static Reason of(PlatterException.Code code) {
+    return switch (code) {
+      case INVALID -> INVALID;
+      case NOT_FOUND -> NOT_FOUND;
+      case CONFLICT -> IN_USE;
+      case UNAVAILABLE -> UNAVAILABLE;
+      case REFUSED -> REFUSED;
+      case UNSUPPORTED -> UNSUPPORTED;
+      case INTERNAL -> INTERNAL;
+    };
   }
 
   /** As Kubernetes writes reasons: {@code OutOfMemory}. */

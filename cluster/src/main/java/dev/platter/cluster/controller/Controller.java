@@ -27,42 +27,35 @@ public final class Controller implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
   private final KubernetesClient client;
-  private final String namespace;
-  private final String identity;
-  private final Duration imageGrace;
+  private final Settings settings;
   private final Metrics metrics;
   private final CompletableFuture<Void> stop = new CompletableFuture<>();
   private final Thread thread;
   private volatile boolean leading;
 
-  private Controller(
-      KubernetesClient client,
-      String namespace,
-      String identity,
-      Duration imageGrace,
-      Metrics metrics) {
+  private Controller(KubernetesClient client, Settings settings, Metrics metrics) {
     this.client = client;
-    this.namespace = namespace;
-    this.identity = identity;
-    this.imageGrace = imageGrace;
+    this.settings = settings;
     this.metrics = metrics;
     this.thread = Thread.ofPlatform().name("controller").unstarted(this::campaign);
   }
 
   /**
-   * @param client should not try again by itself, but once or twice: everything here is tried again
-   *     anyway, and what is wrong should be seen
    * @param namespace where the lease is; VMs are those of all namespaces
    * @param identity the name of this replica, as of its pod
    * @param imageGrace how long an image stays in a storage class when no identity wants it
+   * @param image Platter's own, for pods that fill claims
+   * @param pullPolicy of that image
    */
-  public static Controller start(
-      KubernetesClient client,
-      String namespace,
-      String identity,
-      Duration imageGrace,
-      Metrics metrics) {
-    var controller = new Controller(client, namespace, identity, imageGrace, metrics);
+  public record Settings(
+      String namespace, String identity, Duration imageGrace, String image, String pullPolicy) {}
+
+  /**
+   * @param client should not try again by itself, but once or twice: everything here is tried again
+   *     anyway, and what is wrong should be seen
+   */
+  public static Controller start(KubernetesClient client, Settings settings, Metrics metrics) {
+    var controller = new Controller(client, settings, metrics);
     metrics.gauge(
         "platter_leader",
         "Whether this replica is the one that works.",
@@ -73,14 +66,9 @@ public final class Controller implements AutoCloseable {
   }
 
   /** Works until the process is asked to end, and then leaves the lease to another replica. */
-  public static void run(
-      KubernetesClient client,
-      String namespace,
-      String identity,
-      Duration imageGrace,
-      Metrics metrics)
+  public static void run(KubernetesClient client, Settings settings, Metrics metrics)
       throws InterruptedException {
-    try (var controller = start(client, namespace, identity, imageGrace, metrics)) {
+    try (var controller = start(client, settings, metrics)) {
       Runtime.getRuntime().addShutdownHook(new Thread(controller::close, "controller-stop"));
       controller.thread.join();
     }
@@ -113,7 +101,7 @@ public final class Controller implements AutoCloseable {
     var config =
         new LeaderElectionConfigBuilder()
             .withName(LEASE)
-            .withLock(new LeaseLock(namespace, LEASE, identity))
+            .withLock(new LeaseLock(settings.namespace(), LEASE, settings.identity()))
             .withLeaseDuration(LEASE_TIME)
             .withRenewDeadline(RENEW_DEADLINE)
             .withRetryPeriod(RETRY)
@@ -141,7 +129,7 @@ public final class Controller implements AutoCloseable {
 
   private void lead(CompletableFuture<?> end) {
     leading = true;
-    try (var controllers = new Controllers(client, imageGrace, metrics)) {
+    try (var controllers = new Controllers(client, settings, metrics)) {
       CompletableFuture.anyOf(controllers.learn(), end).join();
       if (!end.isDone()) {
         controllers.work();

@@ -14,7 +14,6 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.fabric8.kubernetes.client.informers.cache.Cache;
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -49,8 +48,9 @@ final class Controllers
   private final ControlLoop groupLoop;
   private final ControlLoop migrationLoop;
   private final IdentityControllers identities;
+  private final PopulationControllers populations;
 
-  Controllers(KubernetesClient client, Duration imageGrace, Metrics metrics) {
+  Controllers(KubernetesClient client, Controller.Settings settings, Metrics metrics) {
     this.metrics = metrics;
     var cluster = new FabricCluster(client);
     var clock = InstantSource.system();
@@ -75,7 +75,11 @@ final class Controllers
         new ControlLoop("vm", new VmReconciler(this, cluster, volumes, wrappers, clock), metrics);
     identities =
         new IdentityControllers(
-            client, name -> nodes.getStore().getByKey(name) != null, imageGrace, metrics);
+            client,
+            name -> nodes.getStore().getByKey(name) != null,
+            settings.imageGrace(),
+            metrics);
+    populations = new PopulationControllers(client, new OwnProgram(client, settings), metrics);
     groupLoop = new ControlLoop("group", new GroupReconciler(this, cluster, clock), metrics);
     migrationLoop =
         new ControlLoop("migration", new MigrationReconciler(this, cluster, clock), metrics);
@@ -118,8 +122,11 @@ final class Controllers
                         + pod.getMetadata().getLabels().get(Names.SOURCE_OF))));
     nodes.addEventHandler(handler(this::node));
     return CompletableFuture.allOf(
-        Stream.concat(
-                Stream.of(nodes, pods, sources, groups, migrations, vms), identities.informers())
+        Stream.of(
+                Stream.of(nodes, pods, sources, groups, migrations, vms),
+                identities.informers(),
+                populations.informers())
+            .flatMap(informers -> informers)
             .map(informer -> informer.exceptionHandler(Controllers::again).start())
             .map(CompletionStage::toCompletableFuture)
             .toArray(CompletableFuture<?>[]::new));
@@ -135,6 +142,7 @@ final class Controllers
     groupLoop.start();
     migrationLoop.start();
     identities.work();
+    populations.work();
   }
 
   /** It may have another name than its VM. */
@@ -249,6 +257,7 @@ final class Controllers
     metrics.remove(ControlLoop.DEPTH);
     Stream.of(vms, groups, migrations, pods, sources, nodes).forEach(SharedIndexInformer::close);
     identities.close();
+    populations.close();
     vmLoop.close();
     groupLoop.close();
     migrationLoop.close();

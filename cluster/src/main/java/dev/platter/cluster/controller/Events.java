@@ -37,12 +37,15 @@ final class Events {
           Reason.RUNNING,
           Reason.STOPPING,
           Reason.STOPPED,
+          Reason.COMPLETED,
           Reason.WAITING_FOR_NODE,
           Reason.WAITING_FOR_SOURCE,
           Reason.HALTED,
           Reason.CHANGED,
           Reason.RESTARTING,
-          Reason.SCALED);
+          Reason.SCALED,
+          Reason.FILLING,
+          Reason.FILLED);
 
   private static final int MOST_COUNTED = 4096;
 

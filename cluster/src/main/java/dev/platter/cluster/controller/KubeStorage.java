@@ -6,15 +6,12 @@ import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmImage;
-import io.fabric8.kubernetes.api.model.Event;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.api.model.storage.StorageClass;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.fabric8.kubernetes.client.informers.cache.Cache;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -25,11 +22,10 @@ import org.jspecify.annotations.Nullable;
  * images; classes, snapshots and events are asked for when they matter, which is seldom.
  */
 final class KubeStorage implements Storage, AutoCloseable {
-  private static final String DEFAULT = "storageclass.kubernetes.io/is-default-class";
-
   private final KubernetesClient client;
   private final IdentityChanges changes;
   private final SnapshotApi snapshots;
+  private final VolumeClasses classes;
   private final SharedIndexInformer<VmIdentity> identities;
   private final SharedIndexInformer<VmImage> images;
   private final SharedIndexInformer<PersistentVolumeClaim> claims;
@@ -39,6 +35,7 @@ final class KubeStorage implements Storage, AutoCloseable {
     this.client = client;
     this.changes = new IdentityChanges(client);
     this.snapshots = new SnapshotApi(client);
+    this.classes = new VolumeClasses(client);
     this.identities = identities;
     images = client.resources(VmImage.class).inAnyNamespace().runnableInformer(0);
     claims =
@@ -85,27 +82,7 @@ final class KubeStorage implements Storage, AutoCloseable {
 
   @Override
   public Optional<VolumeClass> volumeClass(@Nullable String name) {
-    var classes = client.storage().v1().storageClasses();
-    return (name == null
-            ? classes.list().getItems().stream()
-                .filter(KubeStorage::isDefault)
-                // As the API server chooses: the newest, then by name.
-                .max(
-                    Comparator.comparing(
-                            (StorageClass it) -> it.getMetadata().getCreationTimestamp())
-                        .thenComparing(it -> it.getMetadata().getName(), Comparator.reverseOrder()))
-            : Optional.ofNullable(classes.withName(name).get()))
-        .map(
-            it ->
-                new VolumeClass(
-                    it.getMetadata().getName(),
-                    it.getProvisioner(),
-                    "WaitForFirstConsumer".equals(it.getVolumeBindingMode())));
-  }
-
-  private static boolean isDefault(StorageClass object) {
-    var annotations = object.getMetadata().getAnnotations();
-    return annotations != null && "true".equals(annotations.get(DEFAULT));
+    return name == null ? classes.ofIdentities() : classes.find(name);
   }
 
   @Override
@@ -120,24 +97,7 @@ final class KubeStorage implements Storage, AutoCloseable {
 
   @Override
   public Optional<String> complaint(PersistentVolumeClaim claim) {
-    return client
-        .v1()
-        .events()
-        .inNamespace(claim.getMetadata().getNamespace())
-        .withField("involvedObject.uid", claim.getMetadata().getUid())
-        .list()
-        .getItems()
-        .stream()
-        .filter(event -> "Warning".equals(event.getType()))
-        .max(Comparator.comparing(KubeStorage::time))
-        .map(Event::getMessage);
-  }
-
-  private static String time(Event event) {
-    return Stream.of(event.getLastTimestamp(), event.getMetadata().getCreationTimestamp())
-        .filter(text -> text != null)
-        .findFirst()
-        .orElse("");
+    return classes.complaint(claim);
   }
 
   @Override

@@ -10,6 +10,7 @@ import dev.platter.cluster.api.VmStatus;
 import dev.platter.cluster.api.VmStatus.SourceStatus;
 import dev.platter.cluster.controller.Decision.Intent;
 import dev.platter.cluster.controller.PodView.Outcome;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Vm;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -55,6 +56,7 @@ final class VmRules {
   private @Nullable VmSpec spec;
   private @Nullable Vm machine;
   private String problem = "";
+  private @Nullable Integer exitCode;
 
   private VmRules(VmView view) {
     this.view = view;
@@ -226,8 +228,11 @@ final class VmRules {
     if (spec == null || machine == null) {
       return outcome(VmPhase.FAILED, new Outcome(Reason.INVALID, problem), null, 0);
     }
+    var runsImage = machine.bootDisk().source() instanceof ContainerImageSource;
+    exitCode = runsImage ? mine.exitCode() : null;
     if (!spec.restart().after(mine.failed())) {
-      return outcome(mine.failed() ? VmPhase.FAILED : VmPhase.STOPPED, end, null, 0);
+      var well = runsImage ? VmPhase.SUCCEEDED : VmPhase.STOPPED;
+      return outcome(mine.failed() ? VmPhase.FAILED : well, end, null, 0);
     }
     var restarts = mine.ranFor().compareTo(STEADY) >= 0 ? 0 : mine.restarts();
     var due = mine.endedAt().plus(wait(restarts));
@@ -351,12 +356,13 @@ final class VmRules {
     conditions.add(Condition.READY, why.reason() == Reason.RUNNING, why.reason(), why.message());
     var status =
         new VmStatus(
-            phase,
-            conditions.all(),
-            VmView.nodeName(vm, view.pod()),
-            remembered,
-            List.of(),
-            vm.getMetadata().getGeneration());
+                phase,
+                conditions.all(),
+                VmView.nodeName(vm, view.pod()),
+                remembered,
+                List.of(),
+                vm.getMetadata().getGeneration())
+            .withExitCode(exitCode);
     tell(status, Condition.READY);
     tell(status, Condition.RESTART_REQUIRED);
     return new Decision(intents, status, again, restarts);

@@ -28,6 +28,12 @@ public final class Install {
   private static final String DNS_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
   private static final String DNS_NAME = DNS_LABEL + "(\\." + DNS_LABEL + ")*";
   private static final String IMAGE = "[A-Za-z0-9][A-Za-z0-9._:/@-]{0,1023}";
+  private static final String FORMAT =
+      """
+      type: string
+      enum: [raw, qcow2, vmdk, vhd, vhdx, vdi]
+      description: What the file is, whatever it looks like. Say raw for a raw disk that a guest has written to.
+      """;
   private static final List<String> PULL_POLICIES = List.of("IfNotPresent", "Always", "Never");
 
   /**
@@ -127,6 +133,7 @@ public final class Install {
     documents.add(template.fill("namespace.yaml"));
     documents.add(crds.fill("crds.yaml"));
     documents.add(crds.fill("identities.yaml"));
+    documents.add(fills());
     documents.add(template.fill("controller.yaml"));
     documents.add(template.fill("node.yaml"));
     if (options.serviceMonitor()) {
@@ -134,6 +141,45 @@ public final class Install {
     }
     documents.add(template.fill("admission.yaml"));
     return String.join("---\n", documents);
+  }
+
+  private static String fills() {
+    var status =
+        new Template()
+            .lines("conditions", Template.read("conditions.yaml"))
+            .fill("fill-status.yaml");
+    return new Template()
+        .lines("status", status)
+        .lines("columns", Template.read("fill-columns.yaml"))
+        .lines("format", FORMAT)
+        .lines(
+            "pullSecret",
+            named(
+                "A Secret of this namespace with a login for the registry, of type kubernetes.io/dockerconfigjson."))
+        .lines(
+            "webSecret",
+            named(
+                "A Secret of this namespace with username and password, or with authorization: the whole value of that header."))
+        .lines(
+            "storeSecret",
+            named(
+                "A Secret of this namespace with accessKeyId and secretAccessKey; without it the object is asked for as everybody can."))
+        .lines(
+            "caConfigMap",
+            named(
+                "A ConfigMap of this namespace with certificates of authorities (PEM) that the server's may be signed by, beside the usual ones."))
+        .fill("fills.yaml");
+  }
+
+  private static String named(String description) {
+    return """
+    type: object
+    description: %s
+    required: [name]
+    properties:
+      name: {type: string, minLength: 1, maxLength: 253, description: Its name.}
+    """
+        .formatted(Template.quoted(description));
   }
 
   private static String withoutComments(String yaml) {

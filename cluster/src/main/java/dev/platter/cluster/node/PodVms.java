@@ -26,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  * where they are, and how they end.
  */
 final class PodVms {
+  /** As a shell shows a process that was killed. */
+  private static final int KILLED = 137;
+
   private final Node node;
   private final Owners owners;
   private final PodPlaces places;
@@ -171,20 +174,38 @@ final class PodVms {
       if (status(key).isEmpty()) {
         return Optional.of(new Ending(0, Reason.MOVED));
       }
-      var crashed = memory || QemuLog.crashed(node.layout(), key);
+      var ending = memory ? new Ending(KILLED, Reason.OUT_OF_MEMORY) : ending(key);
       node.stop(key, Duration.ZERO);
       known.release(key);
-      if (memory) {
-        return Optional.of(new Ending(137, Reason.OUT_OF_MEMORY));
-      }
-      return Optional.of(crashed ? new Ending(1, Reason.CRASHED) : new Ending(0, Reason.STOPPED));
+      return Optional.of(ending);
     }
+  }
+
+  private Ending ending(VmKey key) throws IOException {
+    if (QemuLog.crashed(node.layout(), key)) {
+      return new Ending(1, Reason.CRASHED);
+    }
+    if (node.status(key).plan().runs().isEmpty()) {
+      return new Ending(0, Reason.STOPPED);
+    }
+    var exit = node.exit(key);
+    return exit.isEmpty()
+        ? new Ending(KILLED, Reason.CUT_OFF)
+        : new Ending(exit.getAsInt(), exit.getAsInt() == 0 ? Reason.COMPLETED : Reason.EXITED);
   }
 
   /**
    * @param status what the launcher exits with
    */
-  record Ending(int status, Reason reason) {}
+  record Ending(int status, Reason reason) {
+    /** What is left to say about it to who has seen the console and the exit status. */
+    String note() {
+      return switch (reason) {
+        case STOPPED, COMPLETED, EXITED -> "";
+        default -> reason.sentence();
+      };
+    }
+  }
 
   /** Moves a VM that runs to another node; if it fails, the VM runs on here. */
   Migrated leave(VmKey key, Journey to) throws IOException {

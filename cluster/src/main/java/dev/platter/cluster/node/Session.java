@@ -178,15 +178,7 @@ final class Session {
   }
 
   static Reason reason(PlatterException e) {
-    return switch (e.code()) {
-      case INVALID -> Reason.INVALID;
-      case NOT_FOUND -> Reason.NOT_FOUND;
-      case CONFLICT -> Reason.IN_USE;
-      case UNAVAILABLE -> Reason.UNAVAILABLE;
-      case REFUSED -> Reason.REFUSED;
-      case UNSUPPORTED -> Reason.UNSUPPORTED;
-      case INTERNAL -> Reason.INTERNAL;
-    };
+    return Reason.of(e.code());
   }
 
   static String message(PlatterException e) {
@@ -273,7 +265,7 @@ final class Session {
       reports.failed(reason);
     }
     reports.report(false, reason, reason.sentence());
-    send(Frame.exit(ending.status(), reason == Reason.STOPPED ? "" : reason.sentence()));
+    send(Frame.exit(ending.status(), ending.note()));
   }
 
   /** The guest goes on whether that can be done or not. */

@@ -67,9 +67,12 @@ class VolumeContainerTest {
           var _ =
               Controller.start(
                   client,
-                  Install.DEFAULT_NAMESPACE,
-                  "one",
-                  Duration.ofMinutes(10),
+                  new Controller.Settings(
+                      Install.DEFAULT_NAMESPACE,
+                      "one",
+                      Duration.ofMinutes(10),
+                      "platter:1",
+                      "Never"),
                   new Metrics())) {
         webhook.redirect();
         var made = api.apply(objects(storage.port()));

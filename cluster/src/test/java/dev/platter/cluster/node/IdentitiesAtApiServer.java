@@ -126,9 +126,8 @@ final class IdentitiesAtApiServer implements AutoCloseable {
     keep(
         Controller.start(
             client(CONTROLLER),
-            Install.DEFAULT_NAMESPACE,
-            "one",
-            Duration.ofMinutes(10),
+            new Controller.Settings(
+                Install.DEFAULT_NAMESPACE, "one", Duration.ofMinutes(10), "platter:1", "Never"),
             new Metrics()));
   }
 

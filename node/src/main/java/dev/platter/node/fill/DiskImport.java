@@ -9,6 +9,7 @@ import dev.platter.node.Progress;
 import dev.platter.node.durable.Cancellation;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,10 @@ public record DiskImport(
     @Nullable Format format,
     long size,
     boolean replace) {
+  static {
+    // A disk comes in fewer, larger pieces. The JDK's client looks once, when it is first used.
+    System.getProperties().putIfAbsent("jdk.httpclient.bufsize", Integer.toString(128 << 10));
+  }
 
   /**
    * What is there now.
@@ -39,15 +44,24 @@ public record DiskImport(
   public record Shape(Format format, long size, long fileSize) {}
 
   public Done run(NodeConfig config, Progress progress) throws IOException {
+    return run(config, System.getenv(), progress);
+  }
+
+  /**
+   * @param environment logins for web servers and stores, see {@link WebLogin} and {@link S3Import}
+   */
+  public Done run(NodeConfig config, Map<String, String> environment, Progress progress)
+      throws IOException {
     try {
-      return fill(config, progress);
+      return fill(config, environment, progress);
     } catch (IOException e) {
       throw FillErrors.explain(WebName.shown(source), target.toString(), e);
     }
   }
 
-  private Done fill(NodeConfig config, Progress progress) throws IOException {
-    var from = ImportSource.of(source, LocalNode.sources(config));
+  private Done fill(NodeConfig config, Map<String, String> environment, Progress progress)
+      throws IOException {
+    var from = ImportSource.of(source, LocalNode.sources(config), environment);
     try (var to = FillTarget.of(config.layout(), target, size, replace)) {
       var held = to.held(from.name(), digest);
       if (held.isPresent()) {

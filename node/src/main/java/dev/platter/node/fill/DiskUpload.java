@@ -31,6 +31,8 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Optional;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Sends a file to an upload server, and goes on where a connection broke. A qcow2 whose tables come
@@ -46,11 +48,22 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
   public record Done(String digest, String format, long size, long sent) {}
 
   public Done run(Progress progress) throws IOException {
+    return run(progress, null);
+  }
+
+  /**
+   * @param tls whom to trust; null for those that this machine trusts
+   */
+  public Done run(Progress progress, @Nullable SSLContext tls) throws IOException {
     if (!Files.isRegularFile(file)) {
       throw PlatterException.of(
           Code.NOT_FOUND, "there is no file " + file, "Name the file of a disk.");
     }
-    try (var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()) {
+    var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
+    if (tls != null) {
+      builder.sslContext(tls);
+    }
+    try (var client = builder.build()) {
       try {
         return send(client, UploadFile.of(file), progress);
       } catch (OutOfOrderThere e) {

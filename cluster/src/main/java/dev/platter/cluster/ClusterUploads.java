@@ -1,0 +1,201 @@
+package dev.platter.cluster;
+
+import dev.platter.cluster.api.DiskUpload;
+import dev.platter.cluster.api.FilledClaim;
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.UploadSecret;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.x509.Pem;
+import dev.platter.node.x509.TlsContexts;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.Quantity;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.LocalPortForward;
+import java.io.IOException;
+import java.net.HttpURLConnection;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.util.Base64;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
+
+/** Claims that wait for a disk in the cluster of a kubeconfig, for the people who have it. */
+public final class ClusterUploads {
+  private final KubernetesClient client;
+  private final String namespace;
+
+  public ClusterUploads(KubernetesClient client, String namespace) {
+    this.client = client;
+    this.namespace = namespace;
+  }
+
+  /**
+   * A claim that is to be made.
+   *
+   * @param storageClass null for the cluster's default one
+   */
+  public record Wanted(
+      String name, String size, @Nullable String storageClass, boolean block, String accessMode) {}
+
+  /** Makes the claim, and what says that its disk is sent; what is there already stays. */
+  public void make(Wanted wanted) {
+    var upload = new DiskUpload();
+    upload.setMetadata(
+        new ObjectMetaBuilder().withName(wanted.name()).withNamespace(namespace).build());
+    upload.setSpec(new DiskUpload.Spec(null, true));
+    var claim =
+        new PersistentVolumeClaimBuilder()
+            .withNewMetadata()
+            .withName(wanted.name())
+            .withNamespace(namespace)
+            .endMetadata()
+            .withNewSpec()
+            .withAccessModes(wanted.accessMode())
+            .withVolumeMode(wanted.block() ? "Block" : "Filesystem")
+            .withStorageClassName(wanted.storageClass())
+            .withNewResources()
+            .addToRequests("storage", new Quantity(wanted.size()))
+            .endResources()
+            .withNewDataSourceRef(Names.GROUP, DiskUpload.KIND, wanted.name(), null)
+            .endSpec()
+            .build();
+    asked(() -> absent(() -> client.resource(upload).create()));
+    asked(() -> absent(() -> client.resource(claim).create()));
+  }
+
+  private static boolean absent(Runnable creation) {
+    try {
+      creation.run();
+      return true;
+    } catch (KubernetesClientException e) {
+      if (e.getCode() == HttpURLConnection.HTTP_CONFLICT) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  /** As it is now. */
+  public PersistentVolumeClaim claim(String name) {
+    var found =
+        asked(
+            () ->
+                Optional.ofNullable(
+                    client.persistentVolumeClaims().inNamespace(namespace).withName(name).get()));
+    var claim =
+        found.orElseThrow(
+            () ->
+                PlatterException.of(
+                    Code.NOT_FOUND,
+                    "there is no claim " + namespace + "/" + name,
+                    "Say --size, and it is made."));
+    var from = claim.getSpec().getDataSourceRef();
+    if (from == null
+        || !Names.GROUP.equals(from.getApiGroup())
+        || !DiskUpload.KIND.equals(from.getKind())) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the claim " + namespace + "/" + name + " does not wait for a disk",
+          "Its dataSourceRef has to name a DiskUpload, from the start.");
+    }
+    return claim;
+  }
+
+  /** Whether it has its volume, and so its disk. */
+  public static boolean isBound(PersistentVolumeClaim claim) {
+    return claim.getStatus() != null && "Bound".equals(claim.getStatus().getPhase());
+  }
+
+  /** What is said of it. */
+  public Optional<FilledClaim> said(PersistentVolumeClaim claim) {
+    var name = claim.getSpec().getDataSourceRef().getName();
+    return asked(
+            () ->
+                Optional.ofNullable(
+                    client.resources(DiskUpload.class).inNamespace(namespace).withName(name).get()))
+        .flatMap(
+            upload ->
+                upload.said().claims().stream()
+                    .filter(it -> it.uid().equals(claim.getMetadata().getUid()))
+                    .findFirst());
+  }
+
+  /** Where the disk is taken, if there is such a place now. */
+  public Optional<Door> door(PersistentVolumeClaim claim) {
+    var name = Names.FILLS_PREFIX + claim.getMetadata().getUid();
+    return asked(
+        () ->
+            Optional.ofNullable(client.pods().inNamespace(namespace).withName(name).get())
+                .filter(ClusterUploads::isReady)
+                .map(_ -> open(name)));
+  }
+
+  private static boolean isReady(Pod pod) {
+    return pod.getStatus() != null
+        && pod.getStatus().getConditions().stream()
+            .anyMatch(it -> it.getType().equals("Ready") && it.getStatus().equals("True"));
+  }
+
+  private Door open(String name) {
+    var secret = client.secrets().inNamespace(namespace).withName(name).require().getData();
+    var forward =
+        client.pods().inNamespace(namespace).withName(name).portForward(UploadSecret.PORT);
+    return new Door(forward, secret);
+  }
+
+  /** A port of this machine that leads to the pod, through the API server. */
+  public record Door(LocalPortForward forward, Map<String, String> secret)
+      implements AutoCloseable {
+    public int port() {
+      return forward.getLocalPort();
+    }
+
+    public String token() {
+      return new String(file(UploadSecret.TOKEN), StandardCharsets.US_ASCII);
+    }
+
+    public SSLContext trust() throws IOException {
+      try {
+        return TlsContexts.client(Pem.certificates(file(UploadSecret.AUTHORITY)).getFirst());
+      } catch (GeneralSecurityException e) {
+        throw new IOException("the certificate of the pod's authority cannot be used", e);
+      }
+    }
+
+    private byte[] file(String name) {
+      return Base64.getDecoder().decode(secret.getOrDefault(name, ""));
+    }
+
+    @Override
+    public void close() throws IOException {
+      forward.close();
+    }
+
+    /** Shows nothing of the token. */
+    @Override
+    public String toString() {
+      return "Door";
+    }
+  }
+
+  private static <T> T asked(Supplier<T> question) {
+    try {
+      return question.get();
+    } catch (KubernetesClientException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the API server says: " + e.getMessage(),
+          "It takes rights to get persistentvolumeclaims, diskuploads, pods and secrets, and to"
+              + " create pods/portforward.",
+          e);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+package dev.platter.cluster.api;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonInclude;
+import io.fabric8.kubernetes.api.model.Namespaced;
+import io.fabric8.kubernetes.client.CustomResource;
+import io.fabric8.kubernetes.model.annotation.Group;
+import io.fabric8.kubernetes.model.annotation.Kind;
+import io.fabric8.kubernetes.model.annotation.ShortNames;
+import io.fabric8.kubernetes.model.annotation.Version;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the disk of claims comes from: a claim that names it in its {@code dataSourceRef} is bound
+ * to a volume on which the disk is. It stays when they are filled, and can fill others.
+ */
+@Group(Names.GROUP)
+@Version(Names.VERSION)
+@Kind(DiskImport.KIND)
+@ShortNames("dimport")
+public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus>
+    implements Namespaced, DiskSource {
+  public static final String KIND = "DiskImport";
+  private static final long serialVersionUID = 1L;
+
+  /**
+   * @param digest of the file as it comes, packed; of an image, that of its manifest
+   * @param format what the file is, whatever it looks like
+   * @param immediate whether no pod has to want a claim first
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Spec(
+      Source source,
+      @Nullable String digest,
+      @Nullable String format,
+      @Nullable Boolean immediate) {}
+
+  /** One of them. */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Source(@Nullable Registry registry, @Nullable Http http, @Nullable S3 s3) {}
+
+  /**
+   * @param pullSecret a Secret of type {@code kubernetes.io/dockerconfigjson}
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Registry(String image, @Nullable Named pullSecret, @Nullable Named caConfigMap) {}
+
+  /**
+   * @param secretRef a Secret with {@code username} and {@code password}, or {@code authorization}
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Http(String url, @Nullable Named secretRef, @Nullable Named caConfigMap) {}
+
+  /**
+   * @param secretRef a Secret with {@code accessKeyId} and {@code secretAccessKey}; null for what
+   *     everybody may read
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record S3(
+      String endpoint,
+      String bucket,
+      String key,
+      @Nullable String region,
+      @Nullable Named secretRef,
+      @Nullable Named caConfigMap) {}
+
+  /** An object of the same namespace. */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  public record Named(String name) {}
+
+  @Override
+  public FillStatus said() {
+    FillStatus status = getStatus();
+    return status == null ? FillStatus.NONE : status;
+  }
+
+  @Override
+  public boolean immediate() {
+    Spec spec = getSpec();
+    return spec != null && Boolean.TRUE.equals(spec.immediate());
+  }
+
+  @Override
+  public void say(FillStatus status) {
+    setStatus(status);
+  }
+}

@@ -1,0 +1,28 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.Names;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.client.informers.cache.BasicItemStore;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an informer keeps of all claims of a cluster: those that are filled by us, and the prime
+ * ones. What a claim names cannot be selected by, nor can it ever change; all others only pass by.
+ */
+final class FillableClaims extends BasicItemStore<PersistentVolumeClaim> {
+  FillableClaims() {
+    super(Owned::key);
+  }
+
+  private static boolean isKept(PersistentVolumeClaim claim) {
+    return claim.getMetadata().getName().startsWith(Names.FILLS_PREFIX)
+        || KubePopulations.source(claim).isPresent();
+  }
+
+  // What was there before, which may be nothing.
+  @SuppressWarnings("NullAway")
+  @Override
+  public @Nullable PersistentVolumeClaim put(String key, PersistentVolumeClaim claim) {
+    return isKept(claim) ? super.put(key, claim) : null;
+  }
+}

@@ -1,0 +1,272 @@
+package dev.platter.cluster.controller;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.cluster.api.DiskImport;
+import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.DiskUpload;
+import dev.platter.cluster.api.FillStatus;
+import dev.platter.cluster.api.Names;
+import dev.platter.cluster.api.Reason;
+import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.dsl.base.PatchContext;
+import io.fabric8.kubernetes.client.dsl.base.PatchType;
+import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Those of the API server. Volumes and storage classes are asked for when they matter. */
+final class KubePopulations implements Populations, AutoCloseable {
+  private static final String BY_SOURCE = "source";
+  private static final PatchContext MERGE = PatchContext.of(PatchType.JSON_MERGE);
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Duration PATIENCE = Duration.ofSeconds(1);
+  private static final int MOST_BYTES = 1024;
+  private static final System.Logger LOG = System.getLogger(KubePopulations.class.getName());
+  private static final ResourceDefinitionContext POPULATORS =
+      new ResourceDefinitionContext.Builder()
+          .withGroup("populator.storage.k8s.io")
+          .withVersion("v1beta1")
+          .withKind("VolumePopulator")
+          .withPlural("volumepopulators")
+          .withNamespaced(false)
+          .build();
+
+  private final KubernetesClient client;
+  private final Events events;
+  private final VolumeClasses classes;
+  private final SharedIndexInformer<DiskImport> imports;
+  private final SharedIndexInformer<DiskUpload> uploads;
+  private final SharedIndexInformer<PersistentVolumeClaim> claims;
+  private final SharedIndexInformer<Pod> pods;
+  private final HttpClient http = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
+
+  KubePopulations(KubernetesClient client) {
+    this.client = client;
+    this.events = new Events(client);
+    this.classes = new VolumeClasses(client);
+    imports = client.resources(DiskImport.class).inAnyNamespace().runnableInformer(0);
+    uploads = client.resources(DiskUpload.class).inAnyNamespace().runnableInformer(0);
+    // There is no selector for what a claim names.
+    claims =
+        client
+            .persistentVolumeClaims()
+            .inAnyNamespace()
+            .runnableInformer(0)
+            .itemStore(new FillableClaims());
+    claims.addIndexers(
+        Map.of(BY_SOURCE, claim -> source(claim).map(SourceKey::toString).stream().toList()));
+    pods = client.pods().inAnyNamespace().withLabel(Names.FILLS).runnableInformer(0);
+  }
+
+  SharedIndexInformer<DiskImport> imports() {
+    return imports;
+  }
+
+  SharedIndexInformer<DiskUpload> uploads() {
+    return uploads;
+  }
+
+  SharedIndexInformer<PersistentVolumeClaim> claims() {
+    return claims;
+  }
+
+  SharedIndexInformer<Pod> pods() {
+    return pods;
+  }
+
+  /** What the claim is filled from, if that is ours. */
+  static Optional<SourceKey> source(PersistentVolumeClaim claim) {
+    return Optional.ofNullable(claim.getSpec().getDataSourceRef())
+        .filter(from -> Names.GROUP.equals(from.getApiGroup()))
+        .filter(from -> isOurs(from.getKind()))
+        .map(
+            from ->
+                new SourceKey(from.getKind(), claim.getMetadata().getNamespace(), from.getName()));
+  }
+
+  /** What somebody's claim is filled from, by the pod or the prime claim that is there for it. */
+  static Optional<SourceKey> filledFrom(HasMetadata object) {
+    return Optional.ofNullable(object.getMetadata().getAnnotations())
+        .map(annotations -> annotations.get(Names.FILLS_FROM))
+        .map(text -> text.split("/", 2))
+        .filter(parts -> parts.length == 2 && isOurs(parts[0]))
+        .map(parts -> new SourceKey(parts[0], object.getMetadata().getNamespace(), parts[1]));
+  }
+
+  private static boolean isOurs(String kind) {
+    return kind.equals(DiskImport.KIND) || kind.equals(DiskUpload.KIND);
+  }
+
+  /**
+   * Tells those who warn of references to unknown kinds that ours are known, if the cluster has
+   * somebody like that.
+   */
+  void register() {
+    for (var kind : List.of(DiskImport.KIND, DiskUpload.KIND)) {
+      var populator = new GenericKubernetesResource();
+      populator.setApiVersion("populator.storage.k8s.io/v1beta1");
+      populator.setKind("VolumePopulator");
+      populator.setMetadata(
+          new ObjectMetaBuilder()
+              .withName("platter-" + kind.toLowerCase(Locale.ROOT))
+              .addToLabels("app.kubernetes.io/part-of", "platter")
+              .build());
+      populator.setAdditionalProperty("sourceKind", Map.of("group", Names.GROUP, "kind", kind));
+      try {
+        client.genericKubernetesResources(POPULATORS).resource(populator).create();
+      } catch (KubernetesClientException e) {
+        LOG.log(System.Logger.Level.DEBUG, kind + " is known already, or nobody asks", e);
+      }
+    }
+  }
+
+  @Override
+  public @Nullable DiskSource source(SourceKey key) {
+    var name = key.namespace() + "/" + key.name();
+    return key.kind().equals(DiskImport.KIND)
+        ? imports.getStore().getByKey(name)
+        : uploads.getStore().getByKey(name);
+  }
+
+  @Override
+  public List<PersistentVolumeClaim> claims(SourceKey key) {
+    return claims.getIndexer().byIndex(BY_SOURCE, key.toString());
+  }
+
+  @Override
+  public @Nullable PersistentVolumeClaim claim(String key) {
+    return claims.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable Pod pod(String key) {
+    return pods.getStore().getByKey(key);
+  }
+
+  @Override
+  public @Nullable PersistentVolumeClaim claimNow(String namespace, String name) {
+    return client.persistentVolumeClaims().inNamespace(namespace).withName(name).get();
+  }
+
+  @Override
+  public @Nullable Pod podNow(String namespace, String name) {
+    return client.pods().inNamespace(namespace).withName(name).get();
+  }
+
+  @Override
+  public @Nullable PersistentVolume volume(String name) {
+    return client.persistentVolumes().withName(name).get();
+  }
+
+  @Override
+  public Optional<Boolean> waits(String storageClass) {
+    return classes.find(storageClass).map(Storage.VolumeClass::waits);
+  }
+
+  @Override
+  public Optional<String> complaint(PersistentVolumeClaim claim) {
+    return classes.complaint(claim);
+  }
+
+  /** It is our program in somebody's pod: what it says is two numbers, or nothing. */
+  @Override
+  public Optional<Progress> progress(Pod pod) {
+    var ip = pod.getStatus().getPodIP();
+    if (ip == null) {
+      return Optional.empty();
+    }
+    var host = ip.contains(":") ? "[" + ip + "]" : ip;
+    var url = URI.create("http://%s:%d/progress".formatted(host, FillPod.PROGRESS_PORT));
+    var request = HttpRequest.newBuilder(url).timeout(PATIENCE).build();
+    try {
+      var response = http.send(request, BodyHandlers.ofInputStream());
+      try (var body = response.body()) {
+        var said = JSON.readTree(body.readNBytes(MOST_BYTES));
+        return number(said, "bytes")
+            .map(bytes -> new Progress(bytes, number(said, "total").orElse(-1L)));
+      }
+    } catch (IOException e) {
+      return Optional.empty();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Optional.empty();
+    }
+  }
+
+  private static Optional<Long> number(JsonNode said, String field) {
+    var value = said.path(field);
+    return value.isIntegralNumber() && value.canConvertToLong() && value.longValue() >= 0
+        ? Optional.of(value.longValue())
+        : Optional.empty();
+  }
+
+  @Override
+  public <T extends HasMetadata> T create(T object) {
+    return client.resource(object).create();
+  }
+
+  @Override
+  public void delete(HasMetadata object) {
+    client.resource(object).lockResourceVersion(object.getMetadata().getResourceVersion()).delete();
+  }
+
+  @Override
+  public void bind(PersistentVolume volume, PersistentVolumeClaim claim) {
+    var meta = claim.getMetadata();
+    var owner =
+        Map.of(
+            "apiVersion", "v1",
+            "kind", "PersistentVolumeClaim",
+            "namespace", meta.getNamespace(),
+            "name", meta.getName(),
+            "uid", meta.getUid(),
+            "resourceVersion", meta.getResourceVersion());
+    var patch =
+        Map.of(
+            "metadata", Map.of("resourceVersion", volume.getMetadata().getResourceVersion()),
+            "spec", Map.of("claimRef", owner));
+    client.resource(volume).patch(MERGE, client.getKubernetesSerialization().asJson(patch));
+  }
+
+  @Override
+  public void status(DiskSource source, FillStatus status) {
+    var changed =
+        switch (source) {
+          case DiskImport _ -> new DiskImport();
+          case DiskUpload _ -> new DiskUpload();
+        };
+    changed.setMetadata(source.getMetadata());
+    changed.say(status);
+    client.resource((HasMetadata) changed).updateStatus();
+  }
+
+  @Override
+  public void event(HasMetadata about, Reason reason, String message) {
+    events.tell(about, reason, message);
+  }
+
+  @Override
+  public void close() {
+    Stream.of(imports, uploads, claims, pods).forEach(SharedIndexInformer::close);
+    http.close();
+  }
+}

@@ -1,0 +1,290 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.DiskUpload;
+import dev.platter.cluster.api.FillPhase;
+import dev.platter.cluster.api.FilledClaim;
+import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.api.UploadSecret;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.net.HttpURLConnection;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Fills one claim, as volume populators do: another claim, the prime one, gets a volume like the
+ * one that the claim wants; a pod writes the disk to it and ends; then the volume is given to the
+ * claim. So a claim that is bound is filled, and nobody ever sees half a disk.
+ *
+ * <p>Each look begins with what there is, so it does not matter how often the controller was
+ * killed. An attempt is one prime claim and one pod: where one of them is without the other, or the
+ * pod has failed, both go, and what was half written goes with its volume. Both belong to the claim
+ * and go when it goes. A pod that succeeded stays until the claim has the volume, since it is what
+ * says that the disk is whole.
+ */
+final class Population {
+  private static final Duration SOON = Duration.ofSeconds(2);
+
+  /** When only somebody else can help, of whom informers do not tell. */
+  private static final Duration LATER = Duration.ofSeconds(15);
+
+  private static final Duration FIRST_RETRY = Duration.ofSeconds(5);
+  private static final Duration LAST_RETRY = Duration.ofMinutes(5);
+  private static final int MOST_DOUBLINGS = 10;
+
+  private final Populations cluster;
+  private final Supplier<FillPod.Program> program;
+  private final InstantSource clock;
+
+  Population(Populations cluster, Supplier<FillPod.Program> program, InstantSource clock) {
+    this.cluster = cluster;
+    this.program = program;
+    this.clock = clock;
+  }
+
+  /**
+   * What came of a look.
+   *
+   * @param again when to look again if nothing happens
+   */
+  record Look(FilledClaim claim, @Nullable Duration again) {}
+
+  static Look refused(FilledClaim before, String why) {
+    return new Look(before.at(FillPhase.WAITING, Reason.REFUSED, why), LATER);
+  }
+
+  Look look(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+    if (PrimeClaim.isBound(claim)) {
+      return bound(claim, before);
+    }
+    var namespace = claim.getSpec().getDataSourceRef().getNamespace();
+    if (namespace != null && !namespace.equals(claim.getMetadata().getNamespace())) {
+      return waiting(
+          before,
+          Reason.UNSUPPORTED,
+          "A claim is filled by what is in its own namespace; leave out dataSourceRef.namespace.");
+    }
+    var prime = cluster.claim(PrimeClaim.key(claim));
+    var pod = cluster.pod(PrimeClaim.key(claim));
+    if (Stream.of(prime, pod).anyMatch(it -> it != null && !Owned.by(claim, it))) {
+      return waiting(
+          before,
+          Reason.NAME_TAKEN,
+          PrimeClaim.name(claim) + " is somebody else's. Delete it, and the claim is filled.");
+    }
+    if (Stream.of(prime, pod).anyMatch(it -> it != null && Owned.ends(it))) {
+      return new Look(before, SOON);
+    }
+    if (prime == null && pod == null) {
+      return begin(source, claim, before);
+    }
+    if (prime == null || pod == null) {
+      return halved(claim, before);
+    }
+    if (FillerPod.succeeded(pod)) {
+      return hand(claim, prime, pod, before);
+    }
+    if (!FillPod.isCurrent(pod, source)) {
+      clear(claim);
+      return filling(before.withoutRetry(), "What it is filled from has changed; it begins anew.");
+    }
+    return FillerPod.failed(pod) ? failed(claim, pod, before) : follow(source, prime, pod, before);
+  }
+
+  /** First it is said what the claim has, then goes what is left of the filling. */
+  private Look bound(PersistentVolumeClaim claim, FilledClaim before) {
+    if (before.phase() == FillPhase.FILLED) {
+      clear(claim);
+      return new Look(before.withPod(null, before.progress()), null);
+    }
+    var pod = cluster.pod(PrimeClaim.key(claim));
+    var digest =
+        pod != null && FillerPod.succeeded(pod) ? FillPod.result(pod).digest() : before.digest();
+    return new Look(
+        before
+            .withPod(before.pod(), "100%")
+            .withDigest(digest)
+            .withoutRetry()
+            .at(FillPhase.FILLED, Reason.FILLED, Reason.FILLED.sentence()),
+        Duration.ZERO);
+  }
+
+  private Look begin(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+    var left = untilRetry(before);
+    var same = source.getMetadata().getGeneration().equals(source.said().observedGeneration());
+    if (left.isPositive() && same) {
+      return new Look(before, left);
+    }
+    var storageClass = claim.getSpec().getStorageClassName();
+    if (storageClass == null) {
+      return waiting(
+          before,
+          Reason.NOT_FOUND,
+          "The claim names no storage class, and the cluster has no default one.");
+    }
+    if (!storageClass.isEmpty()) {
+      var waits = cluster.waits(storageClass);
+      if (waits.isEmpty()) {
+        return waiting(before, Reason.NOT_FOUND, "There is no StorageClass " + storageClass + ".");
+      }
+      if (waits.get() && PrimeClaim.selectedNode(claim) == null && !source.immediate()) {
+        return new Look(
+            before.at(
+                FillPhase.WAITING,
+                Reason.WAITING_FOR_CONSUMER,
+                Reason.WAITING_FOR_CONSUMER.sentence()),
+            null);
+      }
+    }
+    var key = SourceKey.of(source);
+    cluster.create(PrimeClaim.of(claim, key));
+    var pod = cluster.create(FillPod.of(source, claim, program.get(), key));
+    return filling(
+        before.withPod(pod.getMetadata().getName(), null).withoutRetry().withDigest(null),
+        "A volume is made for it.");
+  }
+
+  private Duration untilRetry(FilledClaim before) {
+    var at = before.retryAt();
+    return at == null ? Duration.ZERO : Duration.between(clock.instant(), Instant.parse(at));
+  }
+
+  /** One without the other is of an attempt that was cut short; an informer may be late, though. */
+  private Look halved(PersistentVolumeClaim claim, FilledClaim before) {
+    var namespace = claim.getMetadata().getNamespace();
+    var prime = cluster.claimNow(namespace, PrimeClaim.name(claim));
+    var pod = cluster.podNow(namespace, PrimeClaim.name(claim));
+    if (prime != null && pod != null) {
+      return new Look(before, SOON);
+    }
+    if (pod == null && prime != null && has(claim, prime)) {
+      return new Look(before, SOON);
+    }
+    remove(claim, pod);
+    remove(claim, prime);
+    return before.phase() == FillPhase.RETRYING
+        ? new Look(before, SOON)
+        : filling(before, "What is left of an earlier attempt goes first.");
+  }
+
+  /** Whether the volume has been given to the claim. */
+  private boolean has(PersistentVolumeClaim claim, PersistentVolumeClaim prime) {
+    var name = prime.getSpec().getVolumeName();
+    var volume = name == null ? null : cluster.volume(name);
+    var owner = volume == null ? null : volume.getSpec().getClaimRef();
+    return owner != null && claim.getMetadata().getUid().equals(owner.getUid());
+  }
+
+  /** The disk is whole: its volume is the claim's from now on. */
+  private Look hand(
+      PersistentVolumeClaim claim, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
+    var name = prime.getSpec().getVolumeName();
+    var volume = name == null ? null : cluster.volume(name);
+    var owner = volume == null ? null : volume.getSpec().getClaimRef();
+    if (volume == null || owner == null) {
+      clear(claim);
+      return filling(before, "The volume is gone; it begins anew.");
+    }
+    if (prime.getMetadata().getUid().equals(owner.getUid())) {
+      cluster.bind(volume, claim);
+    } else if (!claim.getMetadata().getUid().equals(owner.getUid())) {
+      clear(claim);
+      return filling(before, "The volume is another claim's; it begins anew.");
+    }
+    return new Look(
+        before
+            .withDigest(FillPod.result(pod).digest())
+            .withPod(before.pod(), "100%")
+            .at(FillPhase.FILLING, Reason.FILLING, "The disk is written; the claim gets it."),
+        SOON);
+  }
+
+  /** First it is said when the next attempt is, then what is there of this one goes. */
+  private Look failed(PersistentVolumeClaim claim, Pod pod, FilledClaim before) {
+    if (before.phase() == FillPhase.RETRYING && before.retryAt() != null) {
+      clear(claim);
+      return new Look(before.withPod(null, null), SOON);
+    }
+    var result = FillPod.result(pod);
+    var times = Math.min(before.attempts() == null ? 0 : before.attempts(), MOST_DOUBLINGS);
+    var pause = FIRST_RETRY.multipliedBy(1L << times);
+    var at = clock.instant().plus(pause.compareTo(LAST_RETRY) > 0 ? LAST_RETRY : pause);
+    return new Look(
+        before
+            .withFailure(at.truncatedTo(ChronoUnit.SECONDS).toString())
+            .at(FillPhase.RETRYING, Reason.of(result.reason()), result.message()),
+        Duration.ZERO);
+  }
+
+  /** What a pod that is at work says of itself. */
+  private Look follow(DiskSource source, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
+    var view = new PodView(pod);
+    var now = before.withPod(pod.getMetadata().getName(), before.progress()).withoutRetry();
+    if (!view.started()) {
+      if (source instanceof DiskUpload) {
+        secret(pod);
+      }
+      var complaint = PrimeClaim.isBound(prime) ? null : cluster.complaint(prime).orElse(null);
+      return complaint == null
+          ? new Look(now.at(FillPhase.FILLING, Reason.FILLING, view.obstacle()), LATER)
+          : new Look(now.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
+    }
+    var progress = cluster.progress(pod).orElse(null);
+    if (progress == null || (progress.bytes() == 0 && source instanceof DiskUpload)) {
+      var waits = source instanceof DiskUpload;
+      var reason = waits ? Reason.WAITING_FOR_UPLOAD : Reason.FILLING;
+      return new Look(now.at(FillPhase.FILLING, reason, reason.sentence()), SOON);
+    }
+    var text = Reason.FILLING.sentence();
+    return new Look(
+        now.withPod(now.pod(), percent(progress)).at(FillPhase.FILLING, Reason.FILLING, text),
+        SOON);
+  }
+
+  /** A pod without it waits. Nobody here can read it, so it is made until it is there. */
+  private void secret(Pod pod) {
+    var name = pod.getMetadata().getName();
+    try {
+      cluster.create(SourcePod.secret(pod, name, UploadSecret.make(name)));
+    } catch (KubernetesClientException e) {
+      if (e.getCode() != HttpURLConnection.HTTP_CONFLICT) {
+        throw e;
+      }
+    }
+  }
+
+  private static String percent(Populations.Progress progress) {
+    return progress.total() <= 0
+        ? (progress.bytes() >> 20) + "MiB"
+        : Math.clamp(progress.bytes() * 100 / progress.total(), 0, 100) + "%";
+  }
+
+  /** Takes away what is there for the claim. */
+  void clear(PersistentVolumeClaim claim) {
+    remove(claim, cluster.pod(PrimeClaim.key(claim)));
+    remove(claim, cluster.claim(PrimeClaim.key(claim)));
+  }
+
+  /** What is not the claim's stays, whatever its name. */
+  private void remove(PersistentVolumeClaim claim, @Nullable HasMetadata object) {
+    if (object != null && Owned.by(claim, object) && !Owned.ends(object)) {
+      cluster.delete(object);
+    }
+  }
+
+  private static Look filling(FilledClaim before, String message) {
+    return new Look(before.at(FillPhase.FILLING, Reason.FILLING, message), SOON);
+  }
+
+  private static Look waiting(FilledClaim before, Reason reason, String message) {
+    return new Look(before.at(FillPhase.WAITING, reason, message), LATER);
+  }
+}

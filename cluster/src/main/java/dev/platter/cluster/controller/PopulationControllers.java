@@ -1,0 +1,61 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.OnChange;
+import dev.platter.cluster.metrics.Metrics;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import java.time.InstantSource;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
+/** The informers of claims that are filled, and what they set in motion. */
+final class PopulationControllers implements AutoCloseable {
+  private final KubePopulations populations;
+  private final ControlLoop loop;
+
+  PopulationControllers(
+      KubernetesClient client, Supplier<FillPod.Program> program, Metrics metrics) {
+    var clock = InstantSource.system();
+    populations = new KubePopulations(client);
+    loop =
+        new ControlLoop(
+            "populate",
+            new PopulateReconciler(populations, new Population(populations, program, clock), clock),
+            metrics);
+  }
+
+  /** To be started by whoever waits for all informers. */
+  Stream<SharedIndexInformer<?>> informers() {
+    populations
+        .imports()
+        .addEventHandler(new OnChange<>(source -> loop.add(SourceKey.of(source).toString())));
+    populations
+        .uploads()
+        .addEventHandler(new OnChange<>(source -> loop.add(SourceKey.of(source).toString())));
+    populations.claims().addEventHandler(new OnChange<>(this::changed));
+    populations
+        .pods()
+        .addEventHandler(
+            new OnChange<>(
+                pod -> KubePopulations.filledFrom(pod).ifPresent(key -> loop.add(key.toString()))));
+    return Stream.of(
+        populations.imports(), populations.uploads(), populations.claims(), populations.pods());
+  }
+
+  private void changed(PersistentVolumeClaim claim) {
+    Stream.of(KubePopulations.source(claim), KubePopulations.filledFrom(claim))
+        .forEach(key -> key.ifPresent(it -> loop.add(it.toString())));
+  }
+
+  void work() {
+    populations.register();
+    loop.start();
+  }
+
+  @Override
+  public void close() {
+    populations.close();
+    loop.close();
+  }
+}

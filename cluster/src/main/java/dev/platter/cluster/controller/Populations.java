@@ -1,0 +1,60 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.FillStatus;
+import dev.platter.cluster.api.Reason;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.Pod;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Claims that are to be filled, what they are filled from, and what is done about it. Each call but
+ * those to an informer may fail with a {@code KubernetesClientException}.
+ */
+interface Populations {
+  /** How much of a file has come; {@code total} is -1 if nobody knows. */
+  record Progress(long bytes, long total) {}
+
+  /** As an informer knows it, as are the next three. */
+  @Nullable DiskSource source(SourceKey key);
+
+  /** Those that name it. */
+  List<PersistentVolumeClaim> claims(SourceKey key);
+
+  @Nullable PersistentVolumeClaim claim(String key);
+
+  @Nullable Pod pod(String key);
+
+  /** As it is now, past all informers, as are the next two. */
+  @Nullable PersistentVolumeClaim claimNow(String namespace, String name);
+
+  @Nullable Pod podNow(String namespace, String name);
+
+  @Nullable PersistentVolume volume(String name);
+
+  /** Whether volumes of this class are made only when a pod wants them; empty if there is none. */
+  Optional<Boolean> waits(String storageClass);
+
+  /** What somebody last complained of about the claim. */
+  Optional<String> complaint(PersistentVolumeClaim claim);
+
+  /** What the pod itself says; empty if it does not answer. */
+  Optional<Progress> progress(Pod pod);
+
+  /** Returns it as the server has it. */
+  <T extends HasMetadata> T create(T object);
+
+  /** If it is still the version that was looked at. */
+  void delete(HasMetadata object);
+
+  /** The volume is the claim's from now on, if it is still the version that was looked at. */
+  void bind(PersistentVolume volume, PersistentVolumeClaim claim);
+
+  void status(DiskSource source, FillStatus status);
+
+  void event(HasMetadata about, Reason reason, String message);
+}

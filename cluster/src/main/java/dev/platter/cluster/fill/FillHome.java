@@ -1,0 +1,103 @@
+package dev.platter.cluster.fill;
+
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The home directory of a pod that fills a claim, with what the pod was given: the operator's
+ * registries, the certificates to trust, and a login. It is in the pod's memory and disk alone.
+ */
+final class FillHome {
+  private static final int MOST_BYTES = 1 << 20;
+
+  /** The files of a Secret, and the variables that say the same. */
+  private static final Map<String, String> LOGIN =
+      Map.of(
+          "username", "PLATTER_WEB_USER",
+          "password", "PLATTER_WEB_PASSWORD",
+          "authorization", "PLATTER_WEB_AUTHORIZATION",
+          "accessKeyId", "AWS_ACCESS_KEY_ID",
+          "secretAccessKey", "AWS_SECRET_ACCESS_KEY");
+
+  private FillHome() {}
+
+  /** Returns the environment with the login in it. */
+  static Map<String, String> prepare(FillRun.Wanted wanted, Map<String, String> environment)
+      throws IOException {
+    var containers =
+        Path.of(environment.getOrDefault("HOME", "/tmp")).resolve(".config/containers");
+    var registries = environment.getOrDefault("PLATTER_REGISTRIES", "");
+    if (!registries.isEmpty()) {
+      Files.createDirectories(containers);
+      Files.writeString(containers.resolve("registries.conf"), registries);
+    }
+    var authorities = wanted.ca();
+    if (authorities.isPresent() && wanted.source() != null) {
+      var host = containers.resolve("certs.d").resolve(host(wanted.source(), environment));
+      Files.createDirectories(host);
+      Files.write(host.resolve("ca.crt"), all(authorities.get()));
+    }
+    var out = new HashMap<>(environment);
+    var login = wanted.login();
+    if (login.isPresent()) {
+      for (var file : LOGIN.entrySet()) {
+        var value = read(login.get().resolve(file.getKey()));
+        value.ifPresent(text -> out.put(file.getValue(), text));
+      }
+    }
+    return out;
+  }
+
+  /** Who is asked: {@code HOST[:PORT]}. */
+  static String host(String source, Map<String, String> environment) {
+    if (source.startsWith("docker://")) {
+      return source.substring("docker://".length()).split("/", 2)[0];
+    }
+    var address =
+        source.startsWith("s3://") ? environment.getOrDefault("AWS_ENDPOINT_URL", "") : source;
+    return String.valueOf(URI.create(address).getRawAuthority());
+  }
+
+  /**
+   * Of a ConfigMap all files count, whatever they are called; the kubelet's own begin with dots.
+   */
+  private static byte[] all(Path directory) throws IOException {
+    var out = new ByteArrayOutputStream();
+    try (var files = Files.newDirectoryStream(directory, "[!.]*")) {
+      for (var file : files) {
+        out.writeBytes(bytes(file));
+        out.write('\n');
+      }
+    }
+    return out.toByteArray();
+  }
+
+  private static Optional<String> read(Path file) throws IOException {
+    if (!Files.isRegularFile(file)) {
+      return Optional.empty();
+    }
+    // Who writes a Secret with echo adds the end of a line.
+    var text = new String(bytes(file), java.nio.charset.StandardCharsets.UTF_8).strip();
+    if (text.chars().anyMatch(c -> c < 0x20 || c >= 0x7f)) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "'" + file.getFileName() + "' of the Secret is not one line of plain characters",
+          "It is not shown here. Write it anew.");
+    }
+    return Optional.of(text);
+  }
+
+  private static byte[] bytes(Path file) throws IOException {
+    try (var in = Files.newInputStream(file)) {
+      return in.readNBytes(MOST_BYTES);
+    }
+  }
+}

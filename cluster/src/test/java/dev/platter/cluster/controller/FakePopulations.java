@@ -1,0 +1,155 @@
+package dev.platter.cluster.controller;
+
+import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.FillStatus;
+import dev.platter.cluster.api.Reason;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.ObjectReferenceBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaimStatusBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.PodStatusBuilder;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/** Claims and what fills them, in memory. Pods and volumes do nothing until a test says so. */
+final class FakePopulations implements Populations {
+  final Map<String, HasMetadata> objects = new TreeMap<>();
+  final List<String> events = new ArrayList<>();
+  Optional<Boolean> waits = Optional.of(false);
+  Optional<Progress> progress = Optional.empty();
+  @Nullable String complaint;
+
+  /** Told before and after each change; who throws there is a controller that is killed. */
+  Runnable moment = () -> {};
+
+  private int uids;
+
+  static String key(HasMetadata object) {
+    return object.getKind() + " " + object.getMetadata().getName();
+  }
+
+  private <T extends HasMetadata> @Nullable T find(Class<T> type, String kind, String key) {
+    return type.cast(objects.get(kind + " " + key.substring(key.indexOf('/') + 1)));
+  }
+
+  <T extends HasMetadata> List<T> all(Class<T> type) {
+    return objects.values().stream().filter(type::isInstance).map(type::cast).toList();
+  }
+
+  @Override
+  public @Nullable DiskSource source(SourceKey key) {
+    return find(DiskSource.class, key.kind(), key.name());
+  }
+
+  @Override
+  public List<PersistentVolumeClaim> claims(SourceKey key) {
+    return all(PersistentVolumeClaim.class).stream()
+        .filter(claim -> KubePopulations.source(claim).filter(key::equals).isPresent())
+        .toList();
+  }
+
+  @Override
+  public @Nullable PersistentVolumeClaim claim(String key) {
+    return find(PersistentVolumeClaim.class, "PersistentVolumeClaim", key);
+  }
+
+  @Override
+  public @Nullable Pod pod(String key) {
+    return find(Pod.class, "Pod", key);
+  }
+
+  @Override
+  public @Nullable PersistentVolumeClaim claimNow(String namespace, String name) {
+    return claim(name);
+  }
+
+  @Override
+  public @Nullable Pod podNow(String namespace, String name) {
+    return pod(name);
+  }
+
+  @Override
+  public @Nullable PersistentVolume volume(String name) {
+    return find(PersistentVolume.class, "PersistentVolume", name);
+  }
+
+  @Override
+  public Optional<Boolean> waits(String storageClass) {
+    return waits;
+  }
+
+  @Override
+  public Optional<String> complaint(PersistentVolumeClaim claim) {
+    return Optional.ofNullable(complaint);
+  }
+
+  @Override
+  public Optional<Progress> progress(Pod pod) {
+    return progress;
+  }
+
+  private void change(Runnable change) {
+    moment.run();
+    change.run();
+    moment.run();
+  }
+
+  @Override
+  public <T extends HasMetadata> T create(T object) {
+    change(() -> add(object));
+    return object;
+  }
+
+  void add(HasMetadata object) {
+    var meta = object.getMetadata();
+    meta.setUid("uid-" + uids++);
+    meta.setGeneration(1L);
+    meta.setResourceVersion("1");
+    if (object instanceof Pod pod) {
+      pod.setStatus(new PodStatusBuilder().withPhase("Pending").build());
+    }
+    if (object instanceof PersistentVolumeClaim claim) {
+      claim.setStatus(new PersistentVolumeClaimStatusBuilder().withPhase("Pending").build());
+    }
+    if (objects.putIfAbsent(key(object), object) != null) {
+      throw new KubernetesClientException("exists", 409, null);
+    }
+  }
+
+  @Override
+  public void delete(HasMetadata object) {
+    change(() -> objects.remove(key(object)));
+  }
+
+  @Override
+  public void bind(PersistentVolume volume, PersistentVolumeClaim claim) {
+    change(() -> own(volume, claim));
+  }
+
+  static void own(PersistentVolume volume, PersistentVolumeClaim claim) {
+    volume
+        .getSpec()
+        .setClaimRef(
+            new ObjectReferenceBuilder()
+                .withName(claim.getMetadata().getName())
+                .withUid(claim.getMetadata().getUid())
+                .build());
+  }
+
+  @Override
+  public void status(DiskSource source, FillStatus status) {
+    change(() -> source.say(status));
+  }
+
+  @Override
+  public void event(HasMetadata about, Reason reason, String message) {
+    events.add(about.getKind() + " " + reason.word() + ": " + message);
+  }
+}

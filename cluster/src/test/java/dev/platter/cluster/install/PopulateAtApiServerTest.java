@@ -1,0 +1,391 @@
+package dev.platter.cluster.install;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.platter.cluster.controller.Controller;
+import dev.platter.cluster.fill.FillRun;
+import dev.platter.cluster.metrics.Metrics;
+import dev.platter.image.Digest;
+import dev.platter.lab.FileServer;
+import dev.platter.lab.Shell;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.client.ConfigBuilder;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientBuilder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Claims that are filled, at a real API server and with the controller's rights alone. Kubelet,
+ * driver and binder are this test; the program of the pod is the real one.
+ */
+class PopulateAtApiServerTest {
+  private static final String ACCOUNT = "system:serviceaccount:platter-system:platter-controller";
+  private static final String CLAIM =
+      """
+      apiVersion: v1
+      kind: PersistentVolumeClaim
+      metadata: {name: %s}
+      spec:
+        accessModes: [ReadWriteOnce]
+        storageClassName: fast
+        resources: {requests: {storage: 1Gi}}
+        dataSourceRef: {apiGroup: platter.dev, kind: %s, name: %s%s}
+      ---
+      """;
+
+  @TempDir static Path work;
+  private static ApiServer api;
+  private static KubernetesClient admin;
+  private static KubernetesClient client;
+  private static Controller controller;
+
+  @BeforeAll
+  static void install() throws Exception {
+    api = ApiServer.start(work);
+    admin = api.client();
+    var installed =
+        api.apply(
+            Install.yaml(
+                new Install.Options(
+                    Install.DEFAULT_NAMESPACE,
+                    "registry.example/platter:1",
+                    "IfNotPresent",
+                    List.of(),
+                    "loop*",
+                    List.of(),
+                    Install.DEFAULT_KUBELET_ROOT,
+                    false)));
+    assertThat(installed.status()).as(installed.output()).isZero();
+    // Nobody serves webhooks here.
+    api.kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "platter");
+    apply(
+        """
+        apiVersion: storage.k8s.io/v1
+        kind: StorageClass
+        metadata: {name: fast}
+        provisioner: csi.example
+        ---
+        apiVersion: apiextensions.k8s.io/v1
+        kind: CustomResourceDefinition
+        metadata:
+          name: volumepopulators.populator.storage.k8s.io
+          annotations: {api-approved.kubernetes.io: "https://github.com/kubernetes/enhancements/pull/2934"}
+        spec:
+          group: populator.storage.k8s.io
+          scope: Cluster
+          names: {kind: VolumePopulator, plural: volumepopulators, singular: volumepopulator}
+          versions:
+          - name: v1beta1
+            served: true
+            storage: true
+            schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+        """);
+    api.kubectl(
+        "wait", "--for=condition=Established", "crd/volumepopulators.populator.storage.k8s.io");
+    client =
+        new KubernetesClientBuilder()
+            .withConfig(
+                new ConfigBuilder(admin.getConfiguration())
+                    .withImpersonateUsername(ACCOUNT)
+                    .build())
+            .build();
+    controller =
+        Controller.start(
+            client,
+            new Controller.Settings(
+                Install.DEFAULT_NAMESPACE, "one", Duration.ofMinutes(10), "platter:1", "Never"),
+            new Metrics());
+  }
+
+  @AfterAll
+  static void stop() {
+    for (AutoCloseable open : new AutoCloseable[] {controller, client, admin, api}) {
+      try {
+        if (open != null) {
+          open.close();
+        }
+      } catch (Exception e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private static void apply(String yaml) throws Exception {
+    var result = api.apply(yaml);
+    assertThat(result.status()).as(result.output()).isZero();
+  }
+
+  private static <T> T come(Supplier<T> look) {
+    return await().atMost(Duration.ofSeconds(60)).until(look::get, it -> it != null);
+  }
+
+  private static String get(String... words) {
+    return api.kubectl(
+        java.util.stream.Stream.concat(java.util.stream.Stream.of("get"), List.of(words).stream())
+            .toArray());
+  }
+
+  /** The one that there is for the claim. */
+  private static Pod pod(String claim) {
+    var uid = get("pvc", claim, "-o", "jsonpath={.metadata.uid}");
+    return come(() -> admin.pods().inNamespace("default").withName("platter-fill-" + uid).get());
+  }
+
+  /** A driver makes a volume for the prime claim, and the binder binds it. */
+  private static void provision(Pod pod) throws Exception {
+    var prime = pod.getMetadata().getName();
+    var claim =
+        come(() -> admin.persistentVolumeClaims().inNamespace("default").withName(prime).get());
+    assertThat(claim.getSpec().getDataSourceRef()).isNull();
+    apply(
+        """
+        apiVersion: v1
+        kind: PersistentVolume
+        metadata: {name: pv-%1$s}
+        spec:
+          accessModes: [ReadWriteOnce]
+          capacity: {storage: 1Gi}
+          storageClassName: fast
+          hostPath: {path: /nowhere}
+          claimRef: {namespace: default, name: %1$s, uid: %2$s}
+        """
+            .formatted(prime, claim.getMetadata().getUid()));
+    bind(claim, "pv-" + prime);
+  }
+
+  private static void bind(HasMetadata claim, String volume) {
+    var name = claim.getMetadata().getName();
+    api.kubectl("patch", "pvc", name, "-p", "spec: {volumeName: " + volume + "}");
+    api.kubectl("patch", "pvc", name, "--subresource=status", "-p", "status: {phase: Bound}");
+  }
+
+  /** The binder, when the volume is the claim's; then what protects claims lets go. */
+  private static void handOver(String claim, Pod pod) {
+    var wanted =
+        come(() -> admin.persistentVolumeClaims().inNamespace("default").withName(claim).get());
+    var volume = "pv-" + pod.getMetadata().getName();
+    await()
+        .atMost(Duration.ofSeconds(60))
+        .until(
+            () -> get("pv", volume, "-o", "jsonpath={.spec.claimRef.uid}"),
+            wanted.getMetadata().getUid()::equals);
+    assertThat(get("pv", volume, "-o", "jsonpath={.spec.claimRef.name}")).isEqualTo(claim);
+    bind(wanted, volume);
+    var prime = pod.getMetadata().getName();
+    await()
+        .atMost(Duration.ofSeconds(60))
+        .until(
+            () -> get("pvc", prime, "-o", "jsonpath={.metadata.deletionTimestamp}"),
+            text -> !text.isEmpty());
+    api.kubectl("patch", "pvc", prime, "--type=merge", "-p", "metadata: {finalizers: null}");
+    await().until(() -> get("pods", "-o", "name"), String::isEmpty);
+  }
+
+  /** The kubelet: runs what the pod says, and tells how it ended. */
+  private static void run(Pod pod, Path directory) throws Exception {
+    var arguments = pod.getSpec().getContainers().getFirst().getArgs();
+    var source = argument(arguments, "--source=").orElseThrow();
+    var result = directory.resolveSibling(directory.getFileName() + ".result");
+    var wanted =
+        new FillRun.Wanted(
+            source,
+            directory,
+            argument(arguments, "--digest=").map(text -> new Digest(text.substring(7))),
+            null,
+            Long.parseLong(argument(arguments, "--size=").orElseThrow()),
+            Optional.empty(),
+            Optional.empty(),
+            0,
+            0,
+            result);
+    var phase = "Succeeded";
+    try {
+      FillRun.run(wanted, Map.of("HOME", work.toString()));
+    } catch (dev.platter.model.PlatterException e) {
+      phase = "Failed";
+    }
+    var json =
+        new com.fasterxml.jackson.databind.ObjectMapper()
+            .writeValueAsString(Files.readString(result));
+    api.kubectl(
+        "patch",
+        "pod",
+        pod.getMetadata().getName(),
+        "--subresource=status",
+        "-p",
+        """
+        status:
+          phase: %s
+          containerStatuses:
+          - {name: fill, image: a, imageID: a, ready: false, restartCount: 0, state: {terminated: {exitCode: 0, message: %s}}}
+        """
+            .formatted(phase, json));
+  }
+
+  private static Optional<String> argument(List<String> arguments, String name) {
+    return arguments.stream()
+        .filter(word -> word.startsWith(name))
+        .map(word -> word.substring(name.length()))
+        .findFirst();
+  }
+
+  private static Path disk(Path directory) throws Exception {
+    var raw = Files.write(directory.resolve("disk.raw"), new byte[3 << 20]);
+    try (var file = new java.io.RandomAccessFile(raw.toFile(), "rw")) {
+      var bytes = new byte[1 << 20];
+      new java.util.Random(7).nextBytes(bytes);
+      file.seek(1 << 20);
+      file.write(bytes);
+    }
+    Shell.run(
+        "qemu-img", "convert", "-f", "raw", "-O", "qcow2", "-c", raw, directory.resolve("a.qcow2"));
+    return raw;
+  }
+
+  @Test
+  void aClaimIsBoundToTheVolumeThatTheDiskIsOnAfterAFailure(@TempDir Path directory)
+      throws Exception {
+    var raw = disk(directory);
+    try (var web = FileServer.http(directory)) {
+      var source =
+          """
+          apiVersion: platter.dev/v1alpha1
+          kind: DiskImport
+          metadata: {name: debian}
+          spec: {source: {http: {url: "%s"}}, digest: %s}
+          ---
+          """;
+      // The digest of something else.
+      apply(source.formatted(web.url("a.qcow2"), Digest.of(new byte[1])));
+      apply(CLAIM.formatted("root", "DiskImport", "debian", ""));
+      var first = pod("root");
+      provision(first);
+      run(first, Files.createDirectory(directory.resolve("first")));
+      await()
+          .atMost(Duration.ofSeconds(30))
+          .until(
+              () -> get("diskimport", "debian", "-o", "jsonpath={.status.claims[0]}"),
+              text -> text.contains("Retrying") && text.contains("\"reason\":\"Refused\""));
+      assertThat(get("dimport")).containsPattern("debian +root +False +Refused");
+      var prime = first.getMetadata().getName();
+      await()
+          .until(
+              () -> get("pvc", prime, "-o", "jsonpath={.metadata.deletionTimestamp}"),
+              text -> !text.isEmpty());
+      api.kubectl("patch", "pvc", prime, "--type=merge", "-p", "metadata: {finalizers: null}");
+      api.kubectl("delete", "pv", "pv-" + prime, "--wait=false");
+      api.kubectl(
+          "patch", "pv", "pv-" + prime, "--type=merge", "-p", "metadata: {finalizers: null}");
+
+      // Put right, it does not wait for the next attempt.
+      apply(
+          source.formatted(
+              web.url("a.qcow2"), Digest.of(Files.readAllBytes(directory.resolve("a.qcow2")))));
+      var second =
+          await()
+              .atMost(Duration.ofSeconds(60))
+              .until(
+                  () -> pod("root"),
+                  pod ->
+                      !pod.getMetadata().getUid().equals(first.getMetadata().getUid())
+                          && pod.getMetadata().getDeletionTimestamp() == null);
+      provision(second);
+      var volume = Files.createDirectory(directory.resolve("second"));
+      run(second, volume);
+      handOver("root", second);
+      await()
+          .until(
+              () -> get("diskimport", "debian", "-o", "jsonpath={.status.claims[0].phase}"),
+              "Filled"::equals);
+      assertThat(get("dimport")).containsPattern("debian +root +100% +True +Filled");
+      assertThat(get("events", "-o", "jsonpath={.items[*].reason}")).contains("Filled");
+      Shell.run("qemu-img", "compare", "-f", "raw", "-F", "raw", raw, volume.resolve("disk.img"));
+
+      // It stays, and the same manifest changes nothing.
+      var again =
+          api.apply(
+              source.formatted(
+                  web.url("a.qcow2"), Digest.of(Files.readAllBytes(directory.resolve("a.qcow2")))),
+              "--server-side",
+              "--force-conflicts");
+      assertThat(again.status()).as(again.output()).isZero();
+      assertThat(get("pods", "-o", "name")).isEmpty();
+    }
+  }
+
+  @Test
+  void whatIsNotValidIsToldByTheSchema() throws Exception {
+    for (var spec :
+        List.of(
+            "{}",
+            "{source: {}}",
+            "{source: {http: {url: \"file:///etc/passwd\"}}}",
+            "{source: {http: {url: \"http://user:secret@a.example/x\"}}}",
+            "{source: {registry: {image: \"oci:/etc\"}}}",
+            "{source: {registry: {image: \"/etc/passwd\"}}}",
+            "{source: {registry: {image: a/b}, http: {url: \"http://a.example/x\"}}}",
+            "{source: {s3: {endpoint: \"https://a.example/path\", bucket: b, key: c}}}",
+            "{source: {registry: {image: a/b}}, digest: \"md5:1\"}",
+            "{source: {registry: {image: a/b}}, format: iso}")) {
+      var result =
+          api.apply(
+              """
+              apiVersion: platter.dev/v1alpha1
+              kind: DiskImport
+              metadata: {name: wrong}
+              spec: %s
+              """
+                  .formatted(spec),
+              "--dry-run=server");
+      assertThat(result.status()).as(spec + " " + result.output()).isNotZero();
+      assertThat(result.err()).contains("wrong").doesNotContain("secret@");
+    }
+    assertThat(api.kubectl("explain", "diskimport.spec.source.s3"))
+        .contains("endpoint")
+        .contains("The address of the store");
+    assertThat(api.kubectl("explain", "diskupload")).contains("kubectl platter upload");
+  }
+
+  @Test
+  void theKindsAreKnownToWhoeverValidatesDataSources() {
+    await()
+        .atMost(Duration.ofSeconds(30))
+        .until(
+            () -> get("volumepopulators", "-o", "jsonpath={.items[*].sourceKind.kind}"),
+            "DiskImport DiskUpload"::equals);
+  }
+
+  @Test
+  void aNamespaceInAReferenceIsDroppedByTheServerItself() throws Exception {
+    apply(CLAIM.formatted("abroad", "DiskImport", "golden", ", namespace: kube-system"));
+    assertThat(get("pvc", "abroad", "-o", "jsonpath={.spec.dataSourceRef}"))
+        .contains("golden")
+        .doesNotContain("kube-system");
+    await()
+        .atMost(Duration.ofSeconds(30))
+        .until(
+            () ->
+                get(
+                    "events",
+                    "--field-selector=involvedObject.name=abroad",
+                    "-o",
+                    "jsonpath={.items[*].message}"),
+            text -> text.contains("There is no DiskImport golden."));
+    var claim = admin.persistentVolumeClaims().inNamespace("default").withName("abroad").get();
+    assertThat(claim).isInstanceOf(PersistentVolumeClaim.class);
+    api.kubectl("delete", "pvc", "abroad", "--wait=false");
+  }
+}
