@@ -48,6 +48,8 @@ record ChaosReport(
     %s
     A *pause* is what a guest noticed: its write waited, or it got no processor. A *silence* is what a reader of `kubectl logs` noticed: while the daemon or containerd is away, lines
     wait, and none is lost.
+
+    Live migration has [a chaos of its own](chaos-migrations.md).
     """
         .formatted(result());
   }

@@ -149,7 +149,8 @@ final class VmRules {
       return outcome(VmPhase.PENDING, sources.waiting(), null, view.restarts());
     }
     if (!sources.answers(machine)) {
-      return outcome(VmPhase.PENDING, Reason.WAITING_FOR_SOURCE);
+      var why = new Outcome(Reason.WAITING_FOR_SOURCE, Reason.WAITING_FOR_SOURCE.sentence());
+      return outcome(VmPhase.PENDING, why, null, view.restarts());
     }
     remembered = sources.given();
     var answered = spec.answered(machine, remembered);
