@@ -7,7 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** The command {@code platter} as its container image starts it: a JVM with its cache of classes. */
+/**
+ * The command {@code platter} as its container image starts it: a JVM with its cache of classes.
+ */
 record PlatterCommand(List<String> start) {
   private static final Path ROOT = Path.of(System.getProperty("repo.root"));
 

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * The body of an answer as a stream that gives up when nothing arrives for a while. The JDK's own
  * has no such limit: a peer that goes silent in the middle would hold its reader for ever.
  *
- * <p>At most {@link #AHEAD} batches of buffers, of up to 48 KiB, wait at a time; the connection
- * is held back beyond that.
+ * <p>At most {@link #AHEAD} batches of buffers, of up to 48 KiB, wait at a time; the connection is
+ * held back beyond that.
  */
 final class BodyStream extends InputStream implements HttpResponse.BodySubscriber<InputStream> {
   private sealed interface Signal {}
