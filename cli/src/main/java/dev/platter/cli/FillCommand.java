@@ -1,5 +1,6 @@
 package dev.platter.cli;
 
+import dev.platter.cluster.api.UploadSecret;
 import dev.platter.cluster.fill.FillRun;
 import dev.platter.image.Digest;
 import java.nio.file.Path;
@@ -64,6 +65,7 @@ final class FillCommand implements Callable<Integer> {
             Optional.ofNullable(login),
             Optional.ofNullable(ca),
             progress,
+            UploadSecret.PORT,
             result);
     Interrupt.guard(
         () -> {

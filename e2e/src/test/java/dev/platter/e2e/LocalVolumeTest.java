@@ -149,6 +149,8 @@ class LocalVolumeTest {
     grow("device", "64Mi");
     grow("grows", "400Mi");
     awaitDriver();
+    // Or kubelet looks after its usual minute.
+    CLUSTER.kubectl("annotate", "pod", "writer", "look=again");
     CLUSTER.await(
         "the device does not grow",
         () -> CLUSTER.kubectl("exec", "writer", "--", "blockdev", "--getsize64", "/dev/device"),

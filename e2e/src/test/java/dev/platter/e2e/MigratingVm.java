@@ -94,6 +94,18 @@ final class MigratingVm implements AutoCloseable {
     return moved.isEmpty() ? name : moved;
   }
 
+  /** Of a pod; empty if it is gone. */
+  String uid(String pod) {
+    return cluster.kube().tryKubectl("get", "pod", pod, "-o", "jsonpath={.metadata.uid}").out();
+  }
+
+  void awaitGone(String uid) {
+    await(
+        "a pod does not end",
+        () -> cluster.kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.uid}"),
+        all -> !all.contains(uid));
+  }
+
   KubeNode otherNode() {
     var here = node();
     return cluster.kube().nodes().stream()

@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -27,11 +28,13 @@ class Migrations {
   private static final int LONGEST_MOVE_MS = 2500;
 
   private final int count = Integer.getInteger("chaos.migrations", 20);
+  private final int minutes = Integer.getInteger("chaos.minutes", 60);
   private final long seed = Long.getLong("chaos.seed", System.nanoTime() & 0xffff);
   private final Random random = new Random(seed);
   private final Instant began = Instant.now();
   private final List<MigrationKill> kills = new ArrayList<>();
   private final List<String> downtimes = new ArrayList<>();
+  private final List<String> faults = new ArrayList<>();
   private PlatterCluster cluster;
   private int done;
 
@@ -48,28 +51,41 @@ class Migrations {
     cluster = PlatterCluster.start();
     var half = (count + 1) / 2;
     try (var vm = new MigratingVm(cluster, "mover", new WriterVm.Disk.Kept())) {
-      move(vm, half);
+      move(vm, half, Duration.ofMinutes(minutes).dividedBy(2));
     }
     var disk = cluster.work().resolve("sharer.raw");
     try (var export = WitnessedExport.start(disk, WriterVm.area(), cluster.kube().outside());
         var vm = new MigratingVm(cluster, "sharer", new WriterVm.Disk.Served(export))) {
-      move(vm, count - half);
-      assertThat(export.faults()).isEmpty();
+      move(vm, count - half, Duration.ofMinutes(minutes));
+      export.faults().forEach(this::fault);
     }
-    say("nothing is lost; the guests stood still for %s", String.join(", ", downtimes));
+    say("%d moves; the guests stood still for %s", done, String.join(", ", downtimes));
+    assertThat(faults).isEmpty();
   }
 
-  private void move(MigratingVm vm, int times) {
-    for (var i = 0; i < times; i++) {
-      if (done++ % 2 == 0) {
-        move(vm);
-      } else {
-        moveAndKill(vm, nextKill());
+  /**
+   * @param until since the beginning; no more moves then
+   */
+  private void move(MigratingVm vm, int times, Duration until) {
+    for (var i = 0; i < times && Instant.now().isBefore(began.plus(until)); i++) {
+      try {
+        if (done++ % 2 == 0) {
+          move(vm);
+        } else {
+          moveAndKill(vm, nextKill());
+        }
+        vm.isInOnePlace();
+      } catch (AssertionError e) {
+        fault(String.valueOf(e.getMessage()));
+        vm.goesOn(); // Else there is nothing to go on with.
       }
-      vm.isInOnePlace();
     }
-    var faults = vm.faults();
-    assertThat(faults).isEmpty();
+    vm.faults().forEach(this::fault);
+  }
+
+  private void fault(String what) {
+    say("FAULT: %s", what);
+    faults.add(what);
   }
 
   /** Each kind as often as the others, in an order that the seed gives. */
@@ -101,16 +117,16 @@ class Migrations {
     var to = vm.otherNode();
     var migration = vm.moveTo(to);
     pause(vm, migration);
+    Supplier<String> pod =
+        () -> kill.ofSource() ? sourcePod : vm.get(migration, ".status.targetPod");
     var struck =
         awaitStrike(
-            vm,
-            migration,
-            () ->
-                kill.strike(
-                    cluster,
-                    kill.ofSource() ? from : to,
-                    kill.ofSource() ? sourcePod : vm.get(migration, ".status.targetPod")));
+            vm, migration, () -> kill.strike(cluster, kill.ofSource() ? from : to, pod.get()));
+    var uid = kill.ofDaemon() || struck.isEmpty() ? "" : vm.uid(pod.get());
     vm.awaitPhase(migration, "Succeeded|Failed");
+    if (!uid.isEmpty()) {
+      vm.awaitGone(uid); // A guest goes on for a while without its launcher.
+    }
     cluster.awaitPlatter();
     var phase =
         tell(vm, migration, kill.words() + (struck.isEmpty() ? " not" : "") + " killed, " + struck);

@@ -112,7 +112,7 @@ class StorageSuite {
             Stream.of(
                     programs.resolve("ginkgo"),
                     "--procs=" + Integer.getInteger("suite.procs", AT_ONCE),
-                    "--timeout=100m",
+                    "--timeout=" + System.getProperty("suite.timeout", "100m"),
                     "--focus=External.Storage.*(" + System.getProperty("suite.focus") + ")",
                     "--skip=" + System.getProperty("suite.skip"),
                     "--junit-report=" + report.getFileName(),

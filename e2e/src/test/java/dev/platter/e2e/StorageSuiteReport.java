@@ -18,7 +18,7 @@ record StorageSuiteReport(String junit) {
   private static final Pattern SPEC =
       Pattern.compile("\\[Testpattern: (?<pattern>[^\\]]*)\\](?: \\[[^\\]]*\\])* (?<suite>\\S+).*");
   private static final Pattern WHY =
-      Pattern.compile("<skipped message=\"(?:skipped - )?(?<why>[^\"]*)\"");
+      Pattern.compile("<skipped message=\"skipped - (?<why>[^\"]*)\"");
 
   private record Spec(String suite, String name, String status, String why) {}
 

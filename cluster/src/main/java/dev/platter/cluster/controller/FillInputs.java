@@ -54,7 +54,9 @@ record FillInputs(
       var from = source.registry();
       arguments.add("--source=docker://" + from.image());
       out.login(from.pullSecret());
-      out.variable("REGISTRY_AUTH_FILE", LOGIN_DIRECTORY + "/.dockerconfigjson");
+      if (from.pullSecret() != null) {
+        out.variable("REGISTRY_AUTH_FILE", LOGIN_DIRECTORY + "/.dockerconfigjson");
+      }
       out.trust(from.caConfigMap());
     } else if (source.http() != null) {
       var from = source.http();

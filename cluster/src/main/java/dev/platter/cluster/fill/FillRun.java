@@ -28,6 +28,7 @@ public final class FillRun {
    * @param login the files of a Secret
    * @param ca the files of a ConfigMap with certificates
    * @param port where the progress is told
+   * @param uploadPort where the disk is taken, if somebody sends it
    * @param result where the last words go
    */
   public record Wanted(
@@ -39,6 +40,7 @@ public final class FillRun {
       Optional<Path> login,
       Optional<Path> ca,
       int port,
+      int uploadPort,
       Path result) {}
 
   /** Does it; what goes wrong is thrown as well as written. */

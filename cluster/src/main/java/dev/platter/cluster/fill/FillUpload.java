@@ -38,7 +38,7 @@ final class FillUpload {
         new String(Files.readAllBytes(secret.resolve(UploadSecret.TOKEN)), StandardCharsets.UTF_8);
     var options =
         new UploadServer.Options(
-            new InetSocketAddress(UploadSecret.PORT),
+            new InetSocketAddress(wanted.uploadPort()),
             layout,
             wanted.target(),
             wanted.size(),

@@ -71,9 +71,11 @@ public final class Uninstall {
         named(
             "pod",
             client.pods().inAnyNamespace().withLabel(Names.LAUNCHER, "true").list().getItems()));
+    left.addAll(
+        named("pod", client.pods().inAnyNamespace().withLabel(Names.FILLS).list().getItems()));
     refuse(
         left,
-        "VMs or identities",
+        "VMs or identities, or fills claims",
         "Delete them first; without Platter nobody could end them or remove their disks.");
   }
 

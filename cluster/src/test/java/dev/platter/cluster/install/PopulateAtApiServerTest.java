@@ -209,6 +209,7 @@ class PopulateAtApiServerTest {
             Optional.empty(),
             Optional.empty(),
             0,
+            0,
             result);
     var phase = "Succeeded";
     try {
