@@ -115,9 +115,14 @@ final class FillVictim implements AutoCloseable {
     }
   }
 
+  List<String> server(String... options) {
+    var words = new ArrayList<>(List.of("upload-server", path().toString(), "--open"));
+    words.addAll(List.of(options));
+    return words;
+  }
+
   Up serve() throws IOException {
-    var words =
-        List.of("upload-server", path().toString(), "--open", "--stay", "--listen", "127.0.0.1:0");
+    var words = server("--stay", "--listen", "127.0.0.1:0");
     var process = builder(words).start();
     var url = process.inputReader(StandardCharsets.UTF_8).readLine();
     if (url == null) {
@@ -176,7 +181,8 @@ final class FillVictim implements AutoCloseable {
             });
     assertThat(names(root.resolve("tmp"))).isEmpty();
     assertThat(names(root.resolve("state")))
-        .allMatch(name -> name.endsWith(".json") || name.endsWith(".lock"));
+        .as("records and locks")
+        .allMatch(name -> name.matches(".*\\.(json|lock)|leases"));
   }
 
   /** Of all files below, without their directories. */

@@ -26,6 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
 class Fills {
   private static final List<String> SOURCES = List.of("raw", "qcow2", "qcow2.gz", "raw.zst");
 
+  private static final int CONFLICT = 5;
+
   private final int kills = Integer.getInteger("chaos.kills", 50);
   private final long seed = Long.getLong("chaos.seed", System.nanoTime() % 1_000_000);
   private final Random random = new Random(seed);
@@ -75,7 +77,7 @@ class Fills {
         Thread.sleep(after);
         process.destroyForcibly().waitFor();
         count(target.state());
-        run(target, words);
+        again(target, words);
         target.check();
       }
     }
@@ -111,7 +113,9 @@ class Fills {
           }
           client.destroyForcibly().waitFor();
         }
-        if (!target.isComplete()) {
+        if (target.isComplete()) {
+          again(target, target.server("--listen", "127.0.0.1:0"));
+        } else {
           try (var up = target.serve()) {
             run(target, List.of("upload", file, up.url()));
           }
@@ -143,6 +147,15 @@ class Fills {
   private static void run(FillVictim target, List<String> words) throws Exception {
     var process = target.start(words);
     assertThat(process.waitFor()).as("%s: %s", words, target.log()).isZero();
+  }
+
+  /** A file that is there already is not made again; what else is there is known. */
+  private static void again(FillVictim target, List<String> words) throws Exception {
+    if (target.kind() == FillVictim.Kind.FILE && target.isComplete()) {
+      assertThat(target.start(words).waitFor()).as(target.log()).isEqualTo(CONFLICT);
+    } else {
+      run(target, words);
+    }
   }
 
   private void count(String state) {

@@ -24,9 +24,6 @@ import java.util.Optional;
 record NewFileTarget(Path file, Path unfinished, boolean replace, FileMutex mutex)
     implements FillTarget {
   static NewFileTarget at(StateLayout layout, Path file, boolean replace) throws IOException {
-    if (!replace && Files.exists(file)) {
-      throw exists(file);
-    }
     if (!Files.isDirectory(Durable.parent(file))) {
       throw PlatterException.of(
           Code.NOT_FOUND, "there is no directory " + Durable.parent(file), "Make it.");
@@ -35,8 +32,13 @@ record NewFileTarget(Path file, Path unfinished, boolean replace, FileMutex mute
     var mutex =
         FileMutex.tryTake(layout.claimLock(LocalDeviceRecords.hash(real.toString())))
             .orElseThrow(() -> Leases.filled(file.toString()));
-    return new NewFileTarget(
-        file, file.resolveSibling("." + file.getFileName() + ".part"), replace, mutex);
+    var unfinished = file.resolveSibling("." + file.getFileName() + ".part");
+    var target = new NewFileTarget(file, unfinished, replace, mutex);
+    if (!replace && Files.exists(file)) {
+      target.close(); // who made it may have been killed when it had both names
+      throw exists(file);
+    }
+    return target;
   }
 
   private static PlatterException exists(Path file) {
@@ -69,6 +71,7 @@ record NewFileTarget(Path file, Path unfinished, boolean replace, FileMutex mute
       Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
     } else {
       name();
+      Files.deleteIfExists(unfinished);
     }
     Durable.syncDirectory(Durable.parent(file));
   }
