@@ -8,9 +8,10 @@
 //   user USER[:GROUP], names or numbers
 //   cwd DIRECTORY, made if it is not there
 //   signal NUMBER  that asks the command to end; the power button sends it
+//   file MODE BYTES PATH, the mode octal and the bytes hexadecimal; written before the command runs
 //
-// The command has a PID namespace and a mount namespace of its own, so it does not see this process. That one holds the
-// port of the exit status open, and the kernel lets nobody open it twice.
+// The command has a PID namespace and a mount namespace of its own, so it does not see this process. That one tells the exit
+// status, in memory that it shares with the machine: a file of a page, the BAR 2 of the one device of its kind.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -35,13 +37,18 @@ enum { MOST = 4096, MOST_GROUPS = 256, NOT_STARTED = 125, NOT_EXECUTABLE = 126, 
 // With room for the variables that are added, and the end.
 static char *args[MOST + 1], *envs[MOST + 4];
 static int argCount, envCount;
+static char *files[MOST];
+static int fileCount;
 static const char *user = "", *cwd = "/";
 static int stopSignal = SIGTERM;
-static int port = -1;
+static volatile char *shared;
 static volatile pid_t child;
 
 static void report(int status) {
-  if (port >= 0) dprintf(port, "exit %d\n", status);
+  char text[32];
+  if (!shared) return;
+  int length = snprintf(text, sizeof text, "exit %d\n", status);
+  for (int i = 0; i < length; i++) shared[i] = text[i];
 }
 
 static void end(int status) {
@@ -90,6 +97,9 @@ static int parse(const char *path) {
     } else if (!strcmp(line, "env")) {
       if (envCount == MOST) return -1;
       envs[envCount++] = value;
+    } else if (!strcmp(line, "file")) {
+      if (fileCount == MOST) return -1;
+      files[fileCount++] = value;
     } else if (!strcmp(line, "user")) user = value;
     else if (!strcmp(line, "cwd")) cwd = value;
     else if (!strcmp(line, "signal")) stopSignal = atoi(value);
@@ -98,22 +108,35 @@ static int parse(const char *path) {
   return 0;
 }
 
-static void openPort(void) {
-  DIR *ports = opendir("/sys/class/virtio-ports");
-  if (!ports) return;
-  for (struct dirent *entry; (entry = readdir(ports));) {
-    char path[512], name[64] = "";
-    snprintf(path, sizeof path, "/sys/class/virtio-ports/%s/name", entry->d_name);
-    FILE *file = fopen(path, "re");
-    if (!file) continue;
-    char *read = fgets(name, sizeof name, file);
-    fclose(file);
-    if (read && !strcmp(name, "dev.platter.exit\n")) {
-      snprintf(path, sizeof path, "/dev/%s", entry->d_name);
-      port = open(path, O_WRONLY | O_CLOEXEC);
+static int openBelow(const char *device, const char *name, int flags) {
+  char path[512];
+  snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", device, name);
+  return open(path, flags | O_CLOEXEC);
+}
+
+static int isShared(const char *device) {
+  char id[8] = "";
+  int fd = openBelow(device, "device", O_RDONLY), good = fd >= 0 && read(fd, id, 6) == 6 && !strcmp(id, "0x1110");
+  if (fd >= 0) close(fd);
+  return good;
+}
+
+static void openShared(void) {
+  DIR *devices = opendir("/sys/bus/pci/devices");
+  if (!devices) return;
+  for (struct dirent *entry; (entry = readdir(devices));) {
+    if (!isShared(entry->d_name)) continue;
+    int enable = openBelow(entry->d_name, "enable", O_WRONLY);
+    if (enable >= 0) {
+      (void)!write(enable, "1", 1);
+      close(enable);
     }
+    int fd = openBelow(entry->d_name, "resource2", O_RDWR);
+    void *at = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at != MAP_FAILED) shared = at;
+    if (fd >= 0) close(fd);
   }
-  closedir(ports);
+  closedir(devices);
 }
 
 // Calls with each line of a file like /etc/passwd, split at its colons.
@@ -242,6 +265,31 @@ static void makeDirectories(const char *path) {
   free(copy);
 }
 
+// MODE BYTES PATH. In the image's root, so whatever its links are, they lead nowhere else.
+static void writeFile(char *text) {
+  char *bytes = strchr(text, ' '), *path = bytes ? strchr(bytes + 1, ' ') : NULL;
+  if (!path) return;
+  *bytes++ = 0;
+  *path++ = 0;
+  size_t length = strlen(bytes) / 2;
+  for (size_t i = 0; i < length; i++) {
+    char pair[3] = {bytes[2 * i], bytes[2 * i + 1], 0};
+    bytes[i] = (char)strtoul(pair, NULL, 16);
+  }
+  char *slash = strrchr(path, '/');
+  if (slash && slash != path) {
+    *slash = 0;
+    makeDirectories(path);
+    *slash = '/';
+  }
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0 || write(fd, bytes, length) != (ssize_t)length || fchmod(fd, strtoul(text, NULL, 8))) {
+    say("cannot write %s: %s", path, strerror(errno));
+    _exit(NOT_STARTED);
+  }
+  close(fd);
+}
+
 static void mountAt(const char *what, const char *where, const char *type, unsigned long flags, const char *options) {
   mkdir(where, 0755);
   if (mount(what, where, type, flags, options)) say("cannot mount %s: %s", where, strerror(errno));
@@ -286,6 +334,7 @@ static void run(const char *root) {
     say("cannot enter the image: %s", strerror(errno));
     _exit(NOT_STARTED);
   }
+  for (int i = 0; i < fileCount; i++) writeFile(files[i]);
   makeDirectories(cwd);
   addEnv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   addEnv("HOSTNAME", host);
@@ -312,7 +361,7 @@ static void stop(int ignored) {
 int main(int count, char **words) {
   if (count != 3) return 2;
   signal(SIGTERM, stop);
-  openPort();
+  openShared();
   if (parse(words[1])) {
     say("the command has more than %d words or variables", MOST);
     end(NOT_STARTED);

@@ -54,6 +54,7 @@ image_config() {
 "$label.version":"$VERSION","$label.licenses":"Apache-2.0"}},
 "rootfs":{"type":"layers","diff_ids":[$1]},
 "history":[{"created":"$CREATED","created_by":"Debian $DEBIAN_SUITE with QEMU and libvirt"},{"created":"$CREATED","created_by":"passt $PASST_VERSION"},
+{"created":"$CREATED","created_by":"kernel and initramfs of VMs that run container images"},
 {"created":"$CREATED","created_by":"JRE"},
 {"created":"$CREATED","created_by":"Platter $VERSION"}]}
 EOF

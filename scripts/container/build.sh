@@ -34,7 +34,7 @@ build_begin() {
   [[ $EUID == 0 ]] || { printf '%s\n' "$0 has to run as root: the image has files of many owners" >&2; exit 6; }
 
   find_jdk
-  need pack
+  need pack container-guest
   app_build cli
   work=$ROOT/target/container cache=${XDG_CACHE_HOME:-$HOME/.cache}/platter/container
   mkdir -p "$work" "$cache" "$(dirname -- "$out")"

@@ -7,7 +7,7 @@
 platter_layer() {
   local parts
   PLATTER=$1
-  parts=$(cd "$ROOT/cli/target" && sha256sum app/*.jar app.list "$CONTAINER"/{layer,passt,platter,sbom}.sh "$CONTAINER"/bin/* "$DEBIAN/ids" "$JRE/ids")
+  parts=$(cd "$ROOT/cli/target" && sha256sum app/*.jar app.list "$CONTAINER"/{layer,passt,platter,sbom}.sh "$CONTAINER"/bin/* "$DEBIAN/ids" "$BOOT/ids" "$JRE/ids")
   parts=$(key "$EPOCH" <<<"$parts")
   [[ -f $1/$parts ]] || rm -rf "$1"
   PLATTER_KEY=$parts

@@ -31,7 +31,7 @@ purl_word() {
 sbom_debian() {
   local name version architecture
   dpkg-query --admindir="$DEBIAN/tree/var/lib/dpkg" -W -f '${Package} ${Version} ${Architecture}\n' >dpkg
-  cat "$DEBIAN/parts" >>dpkg
+  cat "$DEBIAN/parts" "$BOOT/parts" >>dpkg
   while read -r name version architecture; do
     component library debian "$name" "$version" \
       "pkg:deb/debian/$(purl_word "$name")@$(purl_word "$version")?arch=$architecture&distro=$DEBIAN_SUITE"

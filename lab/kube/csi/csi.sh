@@ -43,17 +43,16 @@ csi_down() {
 }
 
 # What a driver that runs in pods needs of a cluster: the kinds of snapshots, the controller that there is one of, and on every
-# node the sidecars as images (lab.local/csi-provisioner:v5.1.0, lab.local/csi-snapshotter:v8.3.0).
+# node the sidecars as images, such as lab.local/csi-provisioner:v5.1.0.
 sidecars_up() {
-  local node csi work
+  local node csi work sidecar
   csi=$("$HERE/csi/build")
   kubectl apply -f "$csi/crds" >/dev/null
   kubectl wait --for=condition=Established --timeout=60s -f "$csi/crds" >/dev/null
   work=$(mktemp -d "$LAB/sidecars.XXXXXX")
-  (cd -- "$work" && sidecar_image "$csi/csi-provisioner" v5.1.0 && sidecar_image "$csi/csi-snapshotter" v8.3.0)
-  for node in "$@"; do
-    load_image "$node" "$work/csi-provisioner.tar"
-    load_image "$node" "$work/csi-snapshotter.tar"
+  for sidecar in csi-provisioner:v5.1.0 csi-snapshotter:v8.3.0 csi-resizer:v1.14.0; do
+    (cd -- "$work" && sidecar_image "$csi/${sidecar%:*}" "${sidecar#*:}")
+    for node in "$@"; do load_image "$node" "$work/${sidecar%:*}.tar"; done
   done
   rm -r "$work"
   start_daemon "$1" snapshot-controller "$csi/snapshot-controller" --kubeconfig="$KUBECONFIG" --enable-distributed-snapshotting --v=2

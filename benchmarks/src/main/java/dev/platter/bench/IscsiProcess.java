@@ -73,7 +73,7 @@ final class IscsiProcess implements AutoCloseable {
     return new IscsiProcess(file, port, builder).ready(commands);
   }
 
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       return socket.getLocalPort();
     }

@@ -25,7 +25,9 @@ public final class Main {
           new ApplyBenchmark(),
           new IdentitiesBenchmark(),
           new MoveBenchmark(),
-          new SnapshotBenchmark());
+          new SnapshotBenchmark(),
+          new ImportBenchmark(),
+          new ContainersBenchmark());
   private static final int LEAST_ROUNDS = 7;
 
   private Main() {}

@@ -1,6 +1,7 @@
 package dev.platter.cli;
 
 import dev.platter.model.PlatterException;
+import dev.platter.node.ConsoleRoom;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
 import dev.platter.plan.VmKey;
@@ -37,9 +38,10 @@ final class LogFollower {
       return;
     }
     try (var in = Files.newInputStream(log)) {
-      in.skipNBytes(from);
+      in.skipNBytes(ConsoleRoom.next(log, from));
       var last = false;
       while (copy(in) && follow && !last && pause()) {
+        ConsoleRoom.trim(log);
         last = !goesOn();
       }
       copy(in);

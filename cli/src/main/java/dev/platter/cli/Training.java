@@ -1,10 +1,14 @@
 package dev.platter.cli;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.sun.net.httpserver.SimpleFileServer;
 import dev.platter.block.nbd.DiskCopy;
 import dev.platter.dialect.Manifests;
 import dev.platter.image.qcow2.Qcow2Overlay;
 import dev.platter.model.Pool;
+import dev.platter.node.Progress;
+import dev.platter.node.fill.DiskUpload;
+import dev.platter.node.fill.UploadServer;
 import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.Target;
 import dev.platter.plan.NodeFacts;
@@ -14,11 +18,16 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What the AOT cache is made from: one JVM that does what people wait for. A cache can be recorded
@@ -42,6 +51,7 @@ final class Training {
       plan(state);
       overlay(work.resolve("overlay.qcow2"));
       cloneDisk(work);
+      fill(work, nowhere);
       Main.run(nowhere, nowhere, "ps", "--all", "--state", state.toString());
       Main.run(nowhere, nowhere, "ps", "-o", "json", "--state", state.toString());
       Main.run(nowhere, nowhere, "images", "--state", state.toString());
@@ -89,6 +99,36 @@ final class Training {
       DiskCopy.toNewFile(remote, work.resolve("clone.raw"), remote.size(), (_, _) -> {});
     } catch (IOException e) {
       // QEMU's tools may come after the build; the cache is good for all the rest.
+    }
+  }
+
+  /** From a web server, and to one. */
+  private static void fill(Path work, PrintWriter nowhere) throws IOException {
+    var state = work.resolve("fills");
+    var here = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+    var web = SimpleFileServer.createFileServer(here, work, SimpleFileServer.OutputLevel.NONE);
+    web.start();
+    try {
+      var url = "http://127.0.0.1:%d/disk.raw".formatted(web.getAddress().getPort());
+      var volume = Files.createDirectory(work.resolve("imported"));
+      Main.run(nowhere, nowhere, "import", url, volume.toString(), "--state", state.toString());
+    } finally {
+      web.stop(0);
+    }
+    var options =
+        new UploadServer.Options(
+            here,
+            new StateLayout(state, state.resolve("run")),
+            Files.createDirectory(work.resolve("uploaded")),
+            0,
+            false,
+            null,
+            Optional.empty(),
+            Duration.ofMinutes(1));
+    try (var server = UploadServer.start(options)) {
+      var url = URI.create("http://127.0.0.1:%d/disk".formatted(server.address().getPort()));
+      new DiskUpload(work.resolve("disk.raw"), url, Optional.empty(), 1, Duration.ZERO)
+          .run(Progress.NONE);
     }
   }
 

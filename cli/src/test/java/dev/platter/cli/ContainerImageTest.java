@@ -89,9 +89,9 @@ class ContainerImageTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"oci-archive:", "docker-archive:"})
-  void skopeoFindsFourLayersForThisPlatform(String transport) throws IOException {
+  void skopeoFindsFiveLayersForThisPlatform(String transport) throws IOException {
     var image = JSON.readTree(Shell.run("skopeo", "inspect", transport + archive));
-    assertThat(image.path("Layers")).hasSize(4);
+    assertThat(image.path("Layers")).hasSize(5);
     assertThat(image.path("Os").asText() + "/" + image.path("Architecture").asText())
         .isEqualTo("linux/amd64");
     assertThat(image.path("Labels").path("org.opencontainers.image.version").asText())
@@ -103,7 +103,7 @@ class ContainerImageTest {
     try (var containerd = Containerd.start()) {
       containerd.ctr("-n", "k8s.io", "images", "import", "--no-unpack", archive.toString());
       assertThat(containerd.ctr("-n", "k8s.io", "images", "check"))
-          .containsPattern("(?m)^" + PlatterImage.NAME + " .*complete \\(5/5\\)");
+          .containsPattern("(?m)^" + PlatterImage.NAME + " .*complete \\(6/6\\)");
     }
   }
 
@@ -148,6 +148,15 @@ class ContainerImageTest {
     }
     for (var program : List.of("mount", "flock", "sh", "getent", "mke2fs", "losetup", "blkid")) {
       inImage("sh", "-c", "command -v " + program);
+    }
+  }
+
+  @Test
+  void whatBootsContainerImagesIsInIt() throws IOException {
+    var boot = root.resolve("usr/lib/platter/boot");
+    for (var file : List.of("vmlinuz", "initrd.gz")) {
+      assertThat(boot.resolve(file))
+          .hasSameBinaryContentAs(ContainerGuest.directory().resolve(file));
     }
   }
 
@@ -245,11 +254,15 @@ class ContainerImageTest {
     var installed =
         new TreeSet<>(
             Shell.run("dpkg-query", admin, "-W", "-f", "${Package} ${Version}\n").lines().toList());
-    // Parts of two others are there: one says its version, one is of the same source as its
-    // library.
+    // Parts of others are there: one says its version, one is of the same source as its library,
+    // and two are in the initramfs or booted.
     var xfs = "xfsprogs " + inImage("mkfs.xfs", "-V").out().strip().replaceFirst(".* ", "") + "-";
     assertThat(packages).anyMatch(name -> name.startsWith(xfs));
     packages.removeIf(name -> name.startsWith(xfs));
+    for (var part : List.of("linux-image-", "busybox-static ")) {
+      assertThat(packages).anyMatch(name -> name.startsWith(part));
+      packages.removeIf(name -> name.startsWith(part));
+    }
     var gluster = installed.stream().filter(name -> name.startsWith("libglusterfs0 ")).toList();
     installed.add(gluster.getFirst().replace("libglusterfs0", "glusterfs-common"));
     assertThat(packages).containsExactlyElementsOf(installed);

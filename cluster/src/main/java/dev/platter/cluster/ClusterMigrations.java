@@ -1,5 +1,6 @@
 package dev.platter.cluster;
 
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VirtualMachineMigration.Spec;
@@ -29,7 +30,7 @@ public final class ClusterMigrations {
         () -> {
           if (client.resources(VirtualMachine.class).inNamespace(namespace).withName(vm).get()
               == null) {
-            throw missing("VM " + namespace + "/" + vm, "'kubectl get vm -A' lists them.");
+            throw noVm(namespace, vm);
           }
           if (node != null && client.nodes().withName(node).get() == null) {
             throw missing("node " + node, "'kubectl get nodes' lists them.");
@@ -40,6 +41,20 @@ public final class ClusterMigrations {
           out.setSpec(new Spec(vm, node));
           return client.resource(out).create();
         });
+  }
+
+  private PlatterException noVm(String namespace, String name) {
+    var pod = client.pods().inNamespace(namespace).withName(name).get();
+    var annotations = pod == null ? null : pod.getMetadata().getAnnotations();
+    return annotations != null
+            && annotations.containsKey(Names.WRITTEN)
+            && !annotations.containsKey(Names.VM)
+        ? PlatterException.of(
+            Code.UNSUPPORTED,
+            "%s/%s is an annotated pod, or the VM of an identity, and does not move while it runs"
+                .formatted(namespace, name),
+            "Delete the pod, and its controller starts the VM anew.")
+        : missing("VM " + namespace + "/" + name, "'kubectl get vm -A' lists them.");
   }
 
   /** As it is now. */

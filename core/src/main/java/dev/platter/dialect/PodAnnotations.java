@@ -76,6 +76,15 @@ final class PodAnnotations {
     return false;
   }
 
+  /** Whether the image is a container image that is run as it is. */
+  boolean runsImage() {
+    if (!annotations.flag(PodProgram.ANNOTATION)) {
+      return false;
+    }
+    PodProgram.refuse(annotations);
+    return true;
+  }
+
   Bus bus() {
     var bus = annotations.word("VirtletDiskDriver", DRIVERS);
     return bus == null ? Bus.SCSI : bus;

@@ -8,6 +8,7 @@ import dev.platter.model.Access;
 import dev.platter.model.Bus;
 import dev.platter.model.ByteSize;
 import dev.platter.model.ClaimSource;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.Copy;
 import dev.platter.model.CopyMode;
 import dev.platter.model.Credentials;
@@ -79,6 +80,17 @@ final class PodDisks {
         new Copy(CopyMode.COPY_ON_WRITE, Pool.VOLUMES),
         size,
         true);
+  }
+
+  /** What a container writes goes with it, so this disk is another at each start. */
+  void root(ContainerImageSource image) {
+    add(
+        ROOT,
+        image,
+        Access.READ_SHARED,
+        new Copy(CopyMode.COPY_ON_WRITE, Pool.VOLUMES),
+        null,
+        false);
   }
 
   /** The disk of an identity is the root as it is. */

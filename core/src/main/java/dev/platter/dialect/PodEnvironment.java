@@ -9,9 +9,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The variables of a container, which a guest finds in a file: {@code NAME=value} lines, for root
- * alone if one comes from a Secret. Left out: {@code envFrom}, and references from one value to
- * another.
+ * The variables of a container. A guest finds them in a file: {@code NAME=value} lines, for root
+ * alone if one comes from a Secret; the program of a container image has them as they are. Left
+ * out: {@code envFrom}, and references from one value to another.
  */
 final class PodEnvironment {
   private static final String PATH = "/etc/cloud/environment";
@@ -31,14 +31,27 @@ final class PodEnvironment {
     this.files = files;
   }
 
-  Optional<GuestFile> file() {
+  /** Whether one that was read comes from a Secret. */
+  boolean secret() {
+    return secret;
+  }
+
+  /**
+   * @param lines whether a value can have more than one line
+   */
+  Map<String, String> values(boolean lines) {
     if (container.has("envFrom")) {
       container.problem("envFrom", "is not supported; name the variables in env");
     }
     var values = new LinkedHashMap<String, String>();
     for (var variable : container.mappings("env")) {
-      read(variable, values);
+      read(variable, values, lines);
     }
+    return values;
+  }
+
+  Optional<GuestFile> file() {
+    var values = values(false);
     if (values.isEmpty()) {
       return Optional.empty();
     }
@@ -50,7 +63,7 @@ final class PodEnvironment {
     return Optional.of(new GuestFile(PATH, secret ? SECRET_MODE : MODE, content));
   }
 
-  private void read(Fields variable, Map<String, String> out) {
+  private void read(Fields variable, Map<String, String> out, boolean lines) {
     var name = variable.requiredText("name", "MY_NAME");
     var value = variable.has("valueFrom") ? from(variable) : variable.text("value");
     variable.ignore("value");
@@ -61,7 +74,7 @@ final class PodEnvironment {
     var text = value == null ? "" : value;
     if (!name.matches("[A-Za-z_.-][A-Za-z0-9_.-]{0,252}")) {
       variable.problem("name", "'" + Fields.brief(name) + "' is not the name of a variable");
-    } else if (text.chars().anyMatch(c -> c < 0x20 && c != '\t')) {
+    } else if (text.chars().anyMatch(c -> c < 0x20 && c != '\t' && !(lines && c == '\n'))) {
       variable.problem(
           name.equals("name") ? "value" : "name",
           "the value of " + Fields.brief(name) + " has more than one line; give it as a file");

@@ -92,21 +92,29 @@ final class PodObjects {
     var files = new PodFiles(given, namespace, serviceAccount, facts);
     var reader = new PodVolumes(given, namespace, name, files);
     var volumes = reader.read(spec);
-    var cloudInit = annotations.cloudInit();
-    var mounts =
-        new PodMounts(container, volumes, reader.names(), PodAnnotations.takesScript(cloudInit));
+    var runsImage = annotations.runsImage();
+    var cloudInit = runsImage ? null : annotations.cloudInit();
+    var told = cloudInit == null || PodAnnotations.takesScript(cloudInit);
+    var mounts = new PodMounts(container, volumes, reader.names(), told);
     mounts.read();
     if (!"false".equals(spec.text("automountServiceAccountToken"))) {
       mounts.account(files.account());
     }
-    new PodEnvironment(container, given, namespace, files).file().ifPresent(mounts::file);
+    var environment = new PodEnvironment(container, given, namespace, files);
+    if (!runsImage) {
+      environment.file().ifPresent(mounts::file);
+    }
     mounts.done();
     var image = image(container);
     var disks = new PodDisks(annotations.bus(), spec);
     var rootSize = annotations.rootSize();
     var systemUuid = annotations.systemUuid();
     var identity = annotations.identity(name, image, container, systemUuid);
-    if (identity == null) {
+    if (runsImage) {
+      var program = new PodProgram(spec, container);
+      program.refuse(mounts);
+      disks.root(program.source(image, environment));
+    } else if (identity == null) {
       disks.root(image, rootSize);
     } else {
       disks.root(identity);

@@ -83,7 +83,9 @@ final class SourceReader {
     var example = "registry.example/tools/hello:1";
     if (!(source.node("containerImage") instanceof MappingNode)) {
       var reference = source.requiredText("containerImage", example);
-      return reference == null ? null : new ContainerImageSource(reference, null, null, Map.of());
+      return reference == null
+          ? null
+          : new ContainerImageSource(reference, null, null, Map.of(), null, null, false);
     }
     var image = source.requiredFields("containerImage");
     if (image == null) {
@@ -96,8 +98,12 @@ final class SourceReader {
     if (env.keySet().stream().anyMatch(name -> name.isEmpty() || name.contains("="))) {
       image.problem("env", "the name of a variable has at least one character, and no '='");
     }
+    var directory = image.text("workingDir");
+    var user = image.text("user");
     image.done();
-    return reference == null ? null : new ContainerImageSource(reference, command, args, env);
+    return reference == null
+        ? null
+        : new ContainerImageSource(reference, command, args, env, directory, user, false);
   }
 
   /** {@code file: /path} or {@code file: {path, format}}. */

@@ -14,13 +14,21 @@ import org.jspecify.annotations.Nullable;
  * @param command in the place of the image's entrypoint and command; null leaves them
  * @param args in the place of the image's command; null leaves it
  * @param env beside the image's environment, or instead of values there
+ * @param directory in which the program runs; null for the image's
+ * @param user {@code USER[:GROUP]}; null for the image's
+ * @param secret whether a value of {@code env} came from a Secret
  */
 public record ContainerImageSource(
     String reference,
     @Nullable List<String> command,
     @Nullable List<String> args,
-    Map<String, String> env)
+    Map<String, String> env,
+    @Nullable String directory,
+    @Nullable String user,
+    boolean secret)
     implements Source {
+  public static final String KIND = "containerImage";
+
   public ContainerImageSource {
     command = command == null ? null : List.copyOf(command);
     args = args == null ? null : List.copyOf(args);
@@ -29,6 +37,6 @@ public record ContainerImageSource(
 
   @Override
   public String kind() {
-    return "containerImage";
+    return KIND;
   }
 }

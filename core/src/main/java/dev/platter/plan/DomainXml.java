@@ -5,6 +5,8 @@ import dev.platter.model.ContainerImageSource;
 import dev.platter.model.PortForward;
 import dev.platter.model.Vm;
 import dev.platter.plan.NodeFacts.Accelerator;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.UUID;
@@ -62,7 +64,7 @@ final class DomainXml {
           xml.text("on_reboot", runsImage() ? "destroy" : "restart");
           xml.text("on_crash", "destroy");
           xml.open("devices", this::devices);
-          network();
+          commandLine();
         },
         "type",
         facts.accelerator().domainType(),
@@ -123,9 +125,6 @@ final class DomainXml {
     var disk = new DiskXml(xml);
     disks.forEach(disk::write);
     xml.open("serial", this::serial, "type", "unix");
-    if (runsImage()) {
-      xml.open("channel", this::exitPort, "type", "file");
-    }
     xml.open(
         "rng", () -> xml.text("backend", "/dev/urandom", "model", "random"), "model", "virtio");
     xml.open("video", () -> xml.empty("model", "type", "none"));
@@ -145,37 +144,43 @@ final class DomainXml {
         "0");
   }
 
-  private void exitPort() {
-    var directory = facts.layout().vm(new VmKey(vm.namespace(), vm.name()));
-    xml.empty("source", "path", facts.layout().exit(directory).toString());
-    xml.empty("target", "type", "virtio", "name", Boot.EXIT_PORT);
-  }
-
   /**
-   * libvirt 9.0 cannot forward ports of a user-mode network, so QEMU is told directly. QEMU places
-   * this device before those of libvirt, which takes slots from the low end: it needs an address
-   * out of their way.
+   * libvirt 9.0 cannot forward ports of a user-mode network, nor share memory that is a file of
+   * ours, so QEMU is told directly. QEMU places these devices before those of libvirt, which takes
+   * slots from the low end: they need addresses out of their way.
    */
-  private void network() {
+  private void commandLine() {
+    var arguments =
+        new ArrayList<>(
+            List.of(
+                "-netdev",
+                facts.isolated() ? socket() : userMode(),
+                "-device",
+                "virtio-net-pci,netdev=net0,bus=pcie.0,addr=0x10,romfile=,mac=" + mac(vm.uuid())));
+    if (runsImage()) {
+      var file = facts.layout().exit(facts.layout().vm(new VmKey(vm.namespace(), vm.name())));
+      arguments.add("-object");
+      arguments.add(
+          "memory-backend-file,id=exit,share=on,size="
+              + Boot.EXIT_BYTES
+              + ",mem-path="
+              + escaped(file));
+      arguments.add("-device");
+      arguments.add("ivshmem-plain,memdev=exit,bus=pcie.0,addr=0x11");
+    }
     xml.open(
         "qemu:commandline",
-        () -> {
-          for (var argument :
-              List.of(
-                  "-netdev",
-                  facts.isolated() ? socket() : userMode(),
-                  "-device",
-                  "virtio-net-pci,netdev=net0,bus=pcie.0,addr=0x10,romfile=,mac="
-                      + mac(vm.uuid()))) {
-            xml.empty("qemu:arg", "value", argument);
-          }
-        });
+        () -> arguments.forEach(argument -> xml.empty("qemu:arg", "value", argument)));
+  }
+
+  private static String escaped(Path path) {
+    return path.toString().replace(",", ",,");
   }
 
   /** QEMU listens: it does not connect again to a server that has died. */
   private String socket() {
-    var path = facts.layout().networkSocket(vm.uuid()).toString().replace(",", ",,");
-    return "stream,id=net0,server=on,addr.type=unix,addr.path=" + path;
+    return "stream,id=net0,server=on,addr.type=unix,addr.path="
+        + escaped(facts.layout().networkSocket(vm.uuid()));
   }
 
   private String userMode() {

@@ -83,6 +83,14 @@ public record Plan(
         .findFirst();
   }
 
+  /** The container image whose program the VM runs, if it does. */
+  public Optional<Step.EnsureLayers> runs() {
+    return steps.stream()
+        .filter(Step.EnsureLayers.class::isInstance)
+        .map(Step.EnsureLayers.class::cast)
+        .findFirst();
+  }
+
   public VmKey key() {
     return new VmKey(namespace, name);
   }

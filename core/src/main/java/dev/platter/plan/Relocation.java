@@ -72,7 +72,8 @@ public final class Relocation {
     refuse();
   }
 
-  private static Optional<String> madeBy(Step step) {
+  /** The disk that a step makes in a pool. */
+  public static Optional<String> madeBy(Step step) {
     return switch (step) {
       case Step.CreateOverlay overlay -> Optional.of(overlay.path());
       case Step.CreateVolume volume -> Optional.of(volume.path());

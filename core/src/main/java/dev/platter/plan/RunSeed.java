@@ -1,10 +1,12 @@
 package dev.platter.plan;
 
 import dev.platter.model.ContainerImageSource;
+import dev.platter.model.GuestFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -17,6 +19,7 @@ import java.util.TreeMap;
  */
 final class RunSeed {
   static final String LABEL = "PLATTERRUN";
+  private static final String HIDDEN = "(not-shown)";
   private static final int TERM = 15;
   private static final Map<String, Integer> SIGNALS =
       Map.of(
@@ -26,17 +29,39 @@ final class RunSeed {
   private RunSeed() {}
 
   static Seed of(Vm vm, String disk, ContainerImageSource source, ContainerImage.Run run) {
+    return new Seed(
+        LABEL,
+        new TreeMap<>(Map.of("run", text(vm, disk, source, run, false))),
+        new TreeMap<>(Map.of("run", text(vm, disk, source, run, true))));
+  }
+
+  /**
+   * @param hiding whether what may be secret is left out
+   */
+  private static String text(
+      Vm vm, String disk, ContainerImageSource source, ContainerImage.Run run, boolean hiding) {
     var lines = new ArrayList<String>();
     lines.add(line("disk", disk));
     lines.add(line("hostname", vm.name()));
     command(source, run).forEach(word -> lines.add(line("arg", word)));
-    environment(source, run).forEach((name, value) -> lines.add(line("env", name + "=" + value)));
-    lines.add(line("user", run.user()));
-    lines.add(
-        line("cwd", run.directory().startsWith("/") ? run.directory() : "/" + run.directory()));
+    environment(source, run)
+        .forEach(
+            (name, value) -> {
+              var hidden = hiding && source.secret() && source.env().containsKey(name);
+              lines.add(line("env", name + "=" + (hidden ? HIDDEN : value)));
+            });
+    var user = source.user();
+    lines.add(line("user", user == null ? run.user() : user));
+    var directory = source.directory() == null ? run.directory() : source.directory();
+    lines.add(line("cwd", directory.startsWith("/") ? directory : "/" + directory));
     lines.add(line("signal", Integer.toString(signal(run.stopSignal()))));
-    var files = new TreeMap<>(Map.of("run", String.join("\n", lines) + "\n"));
-    return new Seed(LABEL, files, files);
+    vm.inside().files().forEach(file -> lines.add(line("file", file(file, hiding))));
+    return String.join("\n", lines) + "\n";
+  }
+
+  private static String file(GuestFile file, boolean hiding) {
+    var bytes = hiding ? HIDDEN : HexFormat.of().formatHex(file.content().bytes());
+    return "%o %s %s".formatted(file.mode(), bytes, file.path());
   }
 
   private static List<String> command(ContainerImageSource source, ContainerImage.Run run) {

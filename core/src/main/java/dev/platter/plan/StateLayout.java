@@ -95,13 +95,27 @@ public record StateLayout(Path state, Path run) {
     return layer(chain).resolve("layer.qcow2");
   }
 
-  /** Where a layer is made. */
-  public Path unfinishedLayer() {
-    return layers().resolve("unfinished");
+  /** Where a layer was had from that a login was needed for; not there for all others. */
+  public Path layerPlaces(Path layer) {
+    return layer.resolve("places");
   }
 
+  /**
+   * Where a layer is made.
+   *
+   * @param maker who makes it: one process at a time
+   */
+  public Path unfinishedLayer(String maker) {
+    return layers().resolve("unfinished-" + maker);
+  }
+
+  /** Of everything that is done to layers but making one. */
   public Path layersLock() {
     return lock("layers");
+  }
+
+  public Path layersLock(String maker) {
+    return lock("layers-" + maker);
   }
 
   public Path web() {

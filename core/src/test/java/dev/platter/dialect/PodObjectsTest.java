@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.Disk;
 import dev.platter.model.GuestFile;
 import dev.platter.model.Mount;
@@ -11,6 +12,8 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -20,6 +23,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class PodObjectsTest {
+  private static final String RUNS_IMAGE = "platter.dev/container-image: \"true\"";
+
   private static String pod(String annotations, String container, String volumes) {
     return """
         kind: Pod
@@ -148,6 +153,47 @@ class PodObjectsTest {
     var disks = vm("", "", flex(one, "type: qcow2") + flex(two, "type: qcow2")).disks();
     assertThat(disks.get(1).name()).hasSizeLessThanOrEqualTo(20).isNotEqualTo(disks.get(2).name());
     assertThat(disks.get(1).source().toString()).contains(one);
+  }
+
+  @Test
+  void aContainerImageRunsWhatItsContainerSays() {
+    var vm =
+        vm(
+            RUNS_IMAGE,
+            "command: [a, 'b c']\nenv: [{name: LINES, value: \"one\\ntwo\"}]\n"
+                + "workingDir: /srv\nsecurityContext: {runAsUser: 7, runAsGroup: 8}",
+            "");
+    var source = (ContainerImageSource) vm.bootDisk().source();
+    assertThat(source)
+        .isEqualTo(
+            new ContainerImageSource(
+                "debian",
+                List.of("a", "b c"),
+                null,
+                Map.of("LINES", "one\ntwo"),
+                "/srv",
+                "7:8",
+                false));
+    assertThat(vm.cloudInit()).isNull();
+    assertThat(vm.bootDisk().keep()).isFalse();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "VirtletCloudInitUserData: 'a: b' | '' | is not for a container image",
+        "VirtletRootVolumeSize: 10Gi | '' | is not for a container image",
+        "VirtletVMIdentitySet: pets | '' | is not for a container image",
+        "'' | volumeMounts: [{name: v0, mountPath: /data}] | disks are not mounted",
+        "'' | securityContext: {runAsGroup: 8} | runAsGroup needs runAsUser",
+        "'' | securityContext: {runAsUser: -1} | expected a whole number",
+        "'' | envFrom: [{configMapRef: {name: x}}] | is not supported",
+      })
+  void whatOnlyADiskCouldHaveIsRefusedOfAContainerImage(
+      String annotation, String container, String why) {
+    assertThat(refused(pod(RUNS_IMAGE + "\n" + annotation, container, flexes(1))).details())
+        .anyMatch(line -> line.contains(why));
   }
 
   @ParameterizedTest

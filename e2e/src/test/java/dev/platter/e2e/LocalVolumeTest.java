@@ -18,19 +18,41 @@ class LocalVolumeTest {
   private static final KubeNode NODE = CLUSTER.kube().node(1);
   private static CsiSidecars sidecars;
 
+  /** Only a root with CAP_SYS_RESOURCE, which is not here, grows an ext4 that is mounted. */
+  static final String XFS =
+      """
+      apiVersion: storage.k8s.io/v1
+      kind: StorageClass
+      metadata: {name: platter-local-xfs}
+      provisioner: local.csi.platter.dev
+      parameters: {csi.storage.k8s.io/fstype: xfs}
+      allowVolumeExpansion: true
+      volumeBindingMode: WaitForFirstConsumer
+      """;
+
   @BeforeAll
   static void install() {
     sidecars = CsiSidecars.start(CLUSTER.kube());
     CLUSTER.install("--volumes", POOL + ":2Gi", "--sidecars", CsiSidecars.IMAGES);
-    // Nobody has its image here; what it does is done below.
-    CLUSTER.kubectl("-n", "platter-system", "delete", "deployment", "platter-volumes-resizer");
-    CLUSTER.kubectl(
-        "-n", "platter-system", "rollout", "status", "ds/platter-volumes", "--timeout=120s");
+    CLUSTER.apply(XFS);
+    awaitDriver();
+  }
+
+  private static void awaitDriver() {
+    for (var part : new String[] {"ds/platter-volumes", "deploy/platter-volumes-resizer"}) {
+      CLUSTER.kubectl("-n", "platter-system", "rollout", "status", part, "--timeout=120s");
+    }
   }
 
   @AfterAll
   static void removeAll() {
-    CLUSTER.kubectl("-n", "platter-system", "delete", "ds", "platter-volumes", "--timeout=60s");
+    CLUSTER.kubectl(
+        "-n",
+        "platter-system",
+        "delete",
+        "ds/platter-volumes",
+        "deploy/platter-volumes-resizer",
+        "--timeout=60s");
     CLUSTER.await(
         "pods of the driver are left",
         () ->
@@ -48,6 +70,7 @@ class LocalVolumeTest {
         "delete",
         "csidriver/local.csi.platter.dev",
         "sc/platter-local",
+        "sc/platter-local-xfs",
         "volumesnapshotclass/platter-local",
         "clusterrole/platter-volumes",
         "clusterrolebinding/platter-volumes",
@@ -120,19 +143,88 @@ class LocalVolumeTest {
     return "{name: %1$s, persistentVolumeClaim: {claimName: %1$s}},".formatted(claim);
   }
 
+  /** As the pod that has them sees it. */
+  private static void volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced() {
+    CLUSTER.kubectl("-n", "platter-system", "rollout", "restart", "ds/platter-volumes");
+    grow("device", "64Mi");
+    grow("grows", "400Mi");
+    awaitDriver();
+    // Or kubelet looks after its usual minute.
+    CLUSTER.kubectl("annotate", "pod", "writer", "look=again");
+    CLUSTER.await(
+        "the device does not grow",
+        () -> CLUSTER.kubectl("exec", "writer", "--", "blockdev", "--getsize64", "/dev/device"),
+        size -> size.strip().equals(Long.toString(64L << 20)));
+    CLUSTER.await(
+        "the file system does not grow",
+        () -> CLUSTER.kubectl("exec", "writer", "--", "df", "-m", "/grows"),
+        text -> text.matches("(?s).* 3[3-9]\\d +\\d+ +\\d+ +\\d+% /grows\\s*"));
+    CLUSTER.kubectl("exec", "writer", "--", "touch", "/files/still-writable");
+  }
+
+  private static void grow(String claim, String size) {
+    CLUSTER.kubectl(
+        "patch",
+        "pvc",
+        claim,
+        "-p",
+        "spec: {resources: {requests: {storage: %s}}}".formatted(size));
+  }
+
+  /** Its image is written once; the claim shares the blocks of what was written. */
+  @Test
+  void anIdentityThatNamesNoClassIsHere() {
+    CLUSTER.apply(
+        """
+        apiVersion: virtlet.k8s/v1
+        kind: VirtletVMIdentitySet
+        metadata: {name: here}
+        spec: {image: "virtlet.cloud/%1$s", type: PersistentVolume, size: 256Mi}
+        ---
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          name: here
+          annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: here}
+        spec:
+          terminationGracePeriodSeconds: 5
+          containers:
+          - {name: vm, image: "virtlet.cloud/%1$s", resources: {limits: {memory: 96Mi}}}
+        """
+            .formatted(CLUSTER.markerByDigest()));
+    assertThat(CLUSTER.awaitLog("here", "^@@READY"))
+        .containsPattern("@@DISK sda serial=root size=268435456");
+    assertThat(
+            CLUSTER.kubectl(
+                "get",
+                "pvc",
+                "vmid-here",
+                "-o",
+                "jsonpath={.spec.storageClassName} {.status.phase}"))
+        .isEqualTo("platter-local Bound");
+    CLUSTER.kubectl("delete", "pod", "here", "--timeout=60s");
+    CLUSTER.kubectl("delete", "vmidset,vmid", "here", "--timeout=60s");
+    CLUSTER.await(
+        "the image stays",
+        () -> CLUSTER.kubectl("get", "vmimage,pvc,pv,volumesnapshotcontents", "-o", "name"),
+        String::isEmpty);
+  }
+
   @Test
   void claimsAreWrittenSnapshottedRestoredClonedAndGone() {
     CLUSTER.apply(
         claim("files", "Filesystem", "64Mi", "")
             + claim("device", "Block", "32Mi", "")
+            + claim("grows", "Filesystem", "300Mi", "")
+                .replace("platter-local", "platter-local-xfs")
             + pod(
                 "writer",
                 "echo before >/files/file; echo before >/dev/device; echo written;"
                     + " until [ -e /files/go ]; do sleep 0.2; done;"
                     + " echo after >/files/file; echo after >/dev/device; echo again; sleep 9999",
-                "{name: files, mountPath: /files}",
+                "{name: files, mountPath: /files}, {name: grows, mountPath: /grows}",
                 "{name: device, devicePath: /dev/device}",
-                volume("files") + volume("device")));
+                volume("files") + volume("device") + volume("grows")));
     CLUSTER.awaitLog("writer", "^written");
     assertThat(
             CLUSTER.kubectl(
@@ -166,6 +258,7 @@ class LocalVolumeTest {
                 "{name: old-device, devicePath: /dev/old}",
                 volume("old-files") + volume("old-device") + volume("clone")));
     assertThat(CLUSTER.awaitLog("reader", "^\\d+$")).isEqualTo("before\nbefore\nafter\n50331648\n");
+    volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced();
 
     CLUSTER.kubectl("delete", "pods", "--all", "--timeout=60s");
     CLUSTER.kubectl("delete", "volumesnapshots,pvc", "--all", "--timeout=60s");

@@ -10,7 +10,7 @@ class MigrationTest {
 
   @Test
   void nothingIsLostOnTheWayThereAndBackNorByAKillACancelOrADrain() {
-    try (var vm = new MigratingVm(CLUSTER, "mover")) {
+    try (var vm = new MigratingVm(CLUSTER, "mover", new WriterVm.Disk.Kept())) {
       var there = vm.moveTo(vm.otherNode());
       vm.awaitPhase(there, "Succeeded");
       assertThat(vm.node().name()).isEqualTo("node2");
@@ -50,6 +50,7 @@ class MigrationTest {
 
       System.out.println(CLUSTER.kubectl("get", "vmm", "-o", "wide"));
       assertThat(vm.faults()).isEmpty();
+      assertThat(vm.boots()).hasSize(1);
     }
   }
 }

@@ -151,6 +151,33 @@ final class PlatterCluster implements AutoCloseable {
     return locked.address() + "/locked:latest";
   }
 
+  /** Puts a container image with busybox, for those who log in, beside it. */
+  String pushProgram(String name) {
+    var layout = work.resolve(name);
+    Shell.run(
+        "sh",
+        "-euc",
+        """
+        mkdir -p $0/root/bin $0/root/etc && cd $0
+        cp $(command -v busybox) root/bin/busybox && for p in sh cat id; do ln -s busybox root/bin/$p; done
+        echo 'app:x:1234:77::/:/bin/sh' > root/etc/passwd
+        umoci init --layout oci && umoci new --image oci:latest && umoci insert --image oci:latest root /
+        umoci config --image oci:latest --config.entrypoint /bin/sh --config.entrypoint -c \
+          --config.cmd 'echo nothing; exit 9' --config.user app --config.env PATH=/bin
+        """,
+        layout);
+    var reference = locked.address() + "/" + name + ":latest";
+    Shell.run(
+        "skopeo",
+        "copy",
+        "-q",
+        "--dest-tls-verify=false",
+        "--dest-creds=alice:" + ALICE,
+        "oci:" + layout + "/oci:latest",
+        "docker://" + reference);
+    return reference;
+  }
+
   /** What is to be deleted, or why nothing is. */
   Shell.Result uninstall() {
     return administrator().execute(PLATTER, "uninstall");

@@ -79,9 +79,13 @@ class ServedDiskTest {
 
   private record Login(String pod, String url, String password) {}
 
-  /** Of the pod that serves a disk now. */
   private Login login(String disk) throws IOException {
-    var vm = json("get", "vm", "served", "-o", "json");
+    return login("served", disk);
+  }
+
+  /** Of the pod that serves a VM's disk now. */
+  private Login login(String name, String disk) throws IOException {
+    var vm = json("get", "vm", name, "-o", "json");
     for (var source : vm.at("/status/sources")) {
       if (source.path("disk").asText().equals(disk)) {
         var iscsi = JSON.readTree(source.path("answer").asText()).path("iscsi");
@@ -193,6 +197,37 @@ class ServedDiskTest {
     assertThat(opens("vm%" + next.password() + "@", next.url())).isTrue();
     assertThat(opens("vm%" + root.password() + "@", next.url())).as("the old password").isFalse();
     assertThat(CLUSTER.awaitLog("served", "^@@READY")).containsOnlyOnce("@@OUT written");
+    eachVmOfAGroupHasItsOwn();
+  }
+
+  private void eachVmOfAGroupHasItsOwn() throws IOException {
+    CLUSTER.kubectl("delete", "vm", "served", "--timeout=90s");
+    CLUSTER.apply(
+        """
+        apiVersion: platter.dev/v1alpha1
+        kind: VirtualMachineGroup
+        metadata: {name: all}
+        spec:
+          replicas: 2
+          template:
+            spec:
+              terminationGracePeriodSeconds: 4
+              domain:
+                memory: {guest: 96Mi}
+                devices:
+                  disks:
+                  - {name: root, source: {image: "%s"}, serve: iscsi, target: {device: sda}}
+        """
+            .formatted(image));
+    CLUSTER.await(
+        "not both run",
+        () -> CLUSTER.kubectl("get", "vm", "-o", "jsonpath={.items[*].status.phase}"),
+        "Running Running"::equals);
+    var one = login("all-0", "root");
+    var other = login("all-1", "root");
+    assertThat(opens("vm%" + one.password() + "@", one.url())).isTrue();
+    assertThat(opens("vm%" + one.password() + "@", other.url())).isFalse();
+    CLUSTER.kubectl("delete", "vmgroup", "all", "--timeout=60s");
   }
 
   private static void isSeenNowhere(String password) {

@@ -142,6 +142,61 @@ class TenantTest {
   }
 
   @Test
+  void aContainerImageRunsAsAVmAndEndsAsItsProgramDoes() {
+    var image = CLUSTER.pushProgram("program");
+    var source =
+        "{containerImage: {image: '%s', args: ['echo @$(id -u) $WHO; exit 7'], env: {WHO: me}}}";
+    for (var tenant : new String[] {"alice", "bob"}) {
+      CLUSTER.apply(
+          vm(tenant, "program", CLUSTER.marker(), "")
+              .replace("{image: \"" + CLUSTER.marker() + "\"}", source.formatted(image))
+              .replace("spec:\n", "spec:\n  restartPolicy: Never\n"));
+    }
+    CLUSTER.apply(
+        """
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          name: pod
+          namespace: alice
+          annotations: {kubernetes.io/target-runtime: virtlet.cloud, platter.dev/container-image: "true"}
+        spec:
+          restartPolicy: Never
+          nodeSelector: {kubernetes.io/hostname: node1}
+          imagePullSecrets: [{name: login}]
+          containers:
+          - name: vm
+            image: %s
+            command: [sh, -c, 'echo @$PWD $(cat /settings/colour) $TOKEN']
+            workingDir: /etc
+            env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: token, key: value}}}]
+            resources: {limits: {memory: 96Mi}}
+            volumeMounts: [{name: settings, mountPath: /settings}]
+          volumes: [{name: settings, configMap: {name: settings}}]
+        """
+            .formatted(image));
+    CLUSTER.await(
+        "bob runs what alice logged in for",
+        () -> conditions("bob", "vm", "program"),
+        text -> text.contains("imagePullSecrets"));
+    CLUSTER.await(
+        "no exit status",
+        () -> status("vm", "program", "{.status.phase} {.status.exitCode}"),
+        "Failed 7"::equals);
+    assertThat(conditions("alice", "vm", "program")).contains("Exited");
+    assertThat(CLUSTER.kubectl("-n", "alice", "logs", "program")).isEqualTo("@1234 me\n");
+    CLUSTER.await("not ended", () -> status("pod", "pod", "{.status.phase}"), "Succeeded"::equals);
+    assertThat(CLUSTER.kubectl("-n", "alice", "logs", "pod"))
+        .isEqualTo("@/etc green-41 tulip-97\n");
+    CLUSTER.kubectl("-n", "alice", "delete", "vm/program", "pod/pod", "--timeout=60s");
+    CLUSTER.kubectl("-n", "bob", "delete", "vm", "program", "--timeout=60s");
+  }
+
+  private static String status(String kind, String name, String path) {
+    return CLUSTER.kubectl("-n", "alice", "get", kind, name, "-o", "jsonpath=" + path);
+  }
+
+  @Test
   void namesMeanWhatTheNamespaceOfThePodHas() {
     var kube = CLUSTER.kube();
     CLUSTER.apply(pod("config", "configMap: {name: settings}"));

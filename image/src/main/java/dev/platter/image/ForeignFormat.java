@@ -8,8 +8,11 @@ import java.util.Optional;
 
 /** What is no disk of ours, and what nobody means when they name a raw disk. */
 public final class ForeignFormat {
-  /** How many bytes of a file tell. */
+  /** How many bytes of a file tell, but of a tar, whose 257 come first. */
   public static final int LONGEST = 32;
+
+  private static final String TAR = "ustar";
+  private static final int TAR_AT = 257;
 
   private static final Map<String, String> STARTS = new LinkedHashMap<>();
 
@@ -36,6 +39,9 @@ public final class ForeignFormat {
     var lower = text.stripLeading().toLowerCase(Locale.ROOT);
     if (lower.startsWith("<!doctype html") || lower.startsWith("<html")) {
       return Optional.of("a web page");
+    }
+    if (text.startsWith(TAR, TAR_AT)) {
+      return Optional.of("a tar archive");
     }
     return STARTS.entrySet().stream()
         .filter(start -> text.startsWith(start.getKey()))

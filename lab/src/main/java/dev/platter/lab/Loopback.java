@@ -11,8 +11,8 @@ import java.nio.file.Path;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** Addresses of this machine that nobody outside reaches. */
-final class Loopback {
-  static final String HOST = "127.0.0.1";
+public final class Loopback {
+  public static final String HOST = "127.0.0.1";
 
   private static final int TRIES = 100;
 
@@ -22,7 +22,7 @@ final class Loopback {
    * A port that nobody listens at, at an address of this machine. It is none of those that the
    * kernel gives to outgoing connections, so a server that was stopped finds it free again.
    */
-  static int freePort(String host) {
+  public static int freePort(String host) {
     for (int i = 0; i < TRIES; i++) {
       int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
       if (isFree(host, port)) {
@@ -32,7 +32,7 @@ final class Loopback {
     throw new AssertionError("no free port at " + host);
   }
 
-  static int freePort() {
+  public static int freePort() {
     return freePort(HOST);
   }
 

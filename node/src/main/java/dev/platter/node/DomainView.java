@@ -13,6 +13,7 @@ import org.w3c.dom.Element;
 import org.w3c.dom.Node;
 import org.xml.sax.InputSource;
 import org.xml.sax.SAXException;
+import org.xml.sax.helpers.DefaultHandler;
 
 /** The disks of a running domain as libvirt knows them, by target. */
 final class DomainView {
@@ -59,10 +60,9 @@ final class DomainView {
       var factory = DocumentBuilderFactory.newInstance();
       factory.setFeature(XMLConstants.FEATURE_SECURE_PROCESSING, true);
       factory.setFeature("http://apache.org/xml/features/disallow-doctype-decl", true);
-      return factory
-          .newDocumentBuilder()
-          .parse(new InputSource(new StringReader(xml)))
-          .getDocumentElement();
+      var builder = factory.newDocumentBuilder();
+      builder.setErrorHandler(new DefaultHandler()); // The usual one writes to stderr.
+      return builder.parse(new InputSource(new StringReader(xml))).getDocumentElement();
     } catch (ParserConfigurationException | SAXException | IOException e) {
       throw new IllegalStateException("libvirt's description of a domain cannot be read", e);
     }

@@ -8,6 +8,7 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.move.Answer;
 import dev.platter.node.move.MoveServer;
 import dev.platter.plan.Plan;
+import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.DataInputStream;
@@ -44,8 +45,12 @@ public final class GuestArrivals implements MoveServer.Guests {
 
   /** A VM that is expected. */
   public interface Guest extends AutoCloseable {
-    /** Its plan is known, and nothing of it is made yet. Returns what its disks need. */
-    SecretData prepare(Plan plan) throws IOException;
+    /**
+     * Nothing of it is made yet.
+     *
+     * @param sent its plan, as the node that it comes from says
+     */
+    Known prepare(Plan sent) throws IOException;
 
     /** All of it is here. Fails if it may not stay. */
     void confirm() throws IOException;
@@ -55,9 +60,18 @@ public final class GuestArrivals implements MoveServer.Guests {
     void close() throws IOException;
   }
 
+  /**
+   * What is known here of a VM that comes, whatever the node says that it comes from.
+   *
+   * @param planned by {@link Node#planArriving}, with the digests of what was sent
+   * @param secrets what its disks need
+   */
+  public record Known(Planned planned, SecretData secrets) {}
+
   private final StateLayout layout;
   private final Machine machine;
   private final Pools pools;
+  private final ServerNames names;
   private final Executor executor;
   private final Host host;
   private final Consumer<String> log;
@@ -77,12 +91,14 @@ public final class GuestArrivals implements MoveServer.Guests {
       StateLayout layout,
       Machine machine,
       Pools pools,
+      ServerNames names,
       Executor executor,
       Host host,
       Consumer<String> log) {
     this.layout = layout;
     this.machine = machine;
     this.pools = pools;
+    this.names = names;
     this.executor = executor;
     this.host = host;
     this.log = log;
@@ -197,13 +213,14 @@ public final class GuestArrivals implements MoveServer.Guests {
 
   private Arriving prepare(String node, GuestCall call, Guest guest, DataInputStream in)
       throws IOException {
-    var vm = GuestCall.readVm(in);
-    if (!vm.plan().key().equals(call.key()) || expected.containsKey(call.key())) {
-      throw PlatterException.of(Code.INVALID, "the VM " + vm.plan().key() + " is another", "");
+    var sent = GuestCall.readVm(in);
+    if (!sent.plan().key().equals(call.key()) || expected.containsKey(call.key())) {
+      throw PlatterException.of(Code.INVALID, "the VM " + sent.plan().key() + " is another", "");
     }
-    var secrets = guest.prepare(vm.plan());
+    var known = guest.prepare(sent.plan());
+    var vm = new SentVm(node, sent).as(known.planned(), names);
     var arrival = new Arrival(call.move(), node, false, true);
-    var arriving = executor.receive(vm, arrival, secrets);
+    var arriving = executor.receive(vm, arrival, known.secrets());
     expected.put(
         call.key(), new Expected(node, call.move(), arriving, ConcurrentHashMap.newKeySet()));
     return arriving;

@@ -9,6 +9,8 @@ import dev.platter.node.image.ImageClient;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.Images;
+import dev.platter.node.image.LayerMaker;
+import dev.platter.node.image.LayerProcess;
 import dev.platter.node.image.LocalImages;
 import dev.platter.node.image.TraceReferrer;
 import dev.platter.plan.StateLayout;
@@ -41,6 +43,7 @@ public final class LocalNode {
     return open(
         config,
         new LocalMachine(config.layout(), config.connect(), config.containerd(), placement),
+        placement.equals(Placement.NONE) ? LayerMaker.HERE : new LayerProcess(),
         records,
         whereabouts,
         progress);
@@ -48,12 +51,18 @@ public final class LocalNode {
 
   static Node open(NodeConfig config, Machine machine, Progress progress) {
     return open(
-        config, machine, new LocalDeviceRecords(config.layout()), Whereabouts.NONE, progress);
+        config,
+        machine,
+        LayerMaker.HERE,
+        new LocalDeviceRecords(config.layout()),
+        Whereabouts.NONE,
+        progress);
   }
 
   private static Node open(
       NodeConfig config,
       Machine machine,
+      LayerMaker layers,
       DeviceRecords records,
       Whereabouts whereabouts,
       Progress progress) {
@@ -61,7 +70,7 @@ public final class LocalNode {
         config.layout(),
         machine,
         images(config),
-        new ContainerImages(config.layout(), sources(config)),
+        new ContainerImages(config.layout(), sources(config), layers),
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
         records,

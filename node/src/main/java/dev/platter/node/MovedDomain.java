@@ -31,7 +31,7 @@ final class MovedDomain {
     var domain = DomainView.parse(running);
     var moved = new MovedDomain(path);
     moved.attributes(domain);
-    moved.awaitMemory(domain);
+    awaitMemory(domain);
     return text(domain);
   }
 
@@ -61,7 +61,8 @@ final class MovedDomain {
     return value.substring(0, at) + SOCKET + path.apply(socket).replace(",", ",,");
   }
 
-  private void awaitMemory(Element domain) {
+  /** Its QEMU waits for the guest. */
+  static void awaitMemory(Element domain) {
     for (Node child = domain.getFirstChild(); child != null; child = child.getNextSibling()) {
       if (child instanceof Element options && options.getTagName().equals("qemu:commandline")) {
         for (var word : new String[] {"-incoming", "defer"}) {
@@ -75,7 +76,7 @@ final class MovedDomain {
     throw new IllegalStateException("every VM of ours has options for QEMU itself");
   }
 
-  private static String text(Element domain) {
+  static String text(Element domain) {
     try {
       var transformer = TransformerFactory.newInstance().newTransformer();
       transformer.setOutputProperty(OutputKeys.OMIT_XML_DECLARATION, "yes");

@@ -10,6 +10,7 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
+import dev.platter.node.image.LayerMaker;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
@@ -23,6 +24,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -42,6 +44,7 @@ public final class Node implements AutoCloseable {
   private final IdentityMoves moves;
   private final LocalDisks disks;
   private final Planning planning;
+  private final ServerNames names;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -50,7 +53,9 @@ public final class Node implements AutoCloseable {
         machine,
         images,
         new ContainerImages(
-            layout, LocalNode.sources(new NodeConfig(layout, Optional.empty(), Optional.empty()))),
+            layout,
+            LocalNode.sources(new NodeConfig(layout, Optional.empty(), Optional.empty())),
+            LayerMaker.HERE),
         new Pools(layout, Optional.empty()),
         RawDevices.DEFAULT,
         new LocalDeviceRecords(layout),
@@ -76,7 +81,7 @@ public final class Node implements AutoCloseable {
     this.containers = containers;
     this.pools = pools;
     var fill = new ClaimFill(layout, images, disks, records, progress);
-    var names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
+    this.names = machine.isolated() ? ServerNames.ofOthers() : ServerNames.AS_WRITTEN;
     var runner =
         new StepRunner(
             layout,
@@ -109,6 +114,14 @@ public final class Node implements AutoCloseable {
     identities.tidy();
     executor.tidy(this::warn);
     keepServing();
+    trimConsoles();
+  }
+
+  /** Keeps what guests have written to their consoles from filling the disk. */
+  public void trimConsoles() throws IOException {
+    for (var key : VmRecord.keys(layout)) {
+      ConsoleRoom.trim(layout.consoleLog(layout.vm(key)));
+    }
   }
 
   /** A guest waits as long as the daemon that it reads its disk from is gone. */
@@ -153,6 +166,15 @@ public final class Node implements AutoCloseable {
    */
   public Planned plan(Vm vm, Objects given) throws IOException {
     return planning.plan(vm, given);
+  }
+
+  /**
+   * What a VM that comes from another node of a cluster has to be here.
+   *
+   * @param images its references to the digests that they mean for its life
+   */
+  public Planned planArriving(Vm vm, Objects given, Map<String, String> images) throws IOException {
+    return planning.plan(vm, given, images);
   }
 
   private static VmKey key(Vm vm) {
@@ -248,13 +270,17 @@ public final class Node implements AutoCloseable {
    */
   public Migrated migrate(VmKey key, Journey to) throws IOException {
     try (var destination = RemoteDestination.open(to, key)) {
-      return executor.migrate(key, destination, SecretData.NONE);
+      return migrate(key, destination);
     }
+  }
+
+  Migrated migrate(VmKey key, Destination to) throws IOException {
+    return executor.migrate(key, to, SecretData.NONE);
   }
 
   /** Takes in VMs that come from other nodes of a cluster. */
   public GuestArrivals arrivals(GuestArrivals.Host host, Consumer<String> log) {
-    return new GuestArrivals(layout, machine, pools, executor, host, log);
+    return new GuestArrivals(layout, machine, pools, names, executor, host, log);
   }
 
   /** VMs of which a move to or from another node has not come to its end. */

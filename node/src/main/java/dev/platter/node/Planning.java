@@ -57,6 +57,22 @@ record Planning(
         Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
   }
 
+  /** Anew, but for what its images mean. */
+  Planned plan(Vm vm, Objects given, Map<String, String> images) throws IOException {
+    var known =
+        new Plan(
+            Plan.VERSION,
+            vm.namespace(),
+            vm.name(),
+            vm.uuid(),
+            machine.libvirt(),
+            images,
+            Map.of(),
+            List.of(),
+            List.of());
+    return plan(vm, given, Optional.of(known));
+  }
+
   private NodeFacts facts(Vm vm, Optional<Plan> known, ImageLogins logins) throws IOException {
     var directories = new HashMap<>(pools.directories());
     known.ifPresent(plan -> directories.putAll(plan.pools()));

@@ -118,7 +118,12 @@ final class StepRunner {
           create(blank.path(), path -> SparseFile.create(path, blank.size()));
       case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
       case Step.UseIdentity use -> use(use);
-      case Step.StartDomain _ -> start(vm);
+      case Step.StartDomain _ -> {
+        if (vm.plan().runs().isPresent()) {
+          ExitFile.reset(layout.exit(vm.directory()));
+        }
+        start(vm);
+      }
     }
   }
 

@@ -11,15 +11,21 @@ import dev.platter.node.move.Credentials;
 import dev.platter.node.move.MoveServer;
 import dev.platter.node.move.MoveSource;
 import dev.platter.plan.Plan;
+import dev.platter.plan.PlanJson;
+import dev.platter.plan.Relocation;
+import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -131,8 +137,8 @@ class RemoteMigrationTest {
           assertThat(from).isEqualTo("a");
           return new GuestArrivals.Guest() {
             @Override
-            public SecretData prepare(Plan plan) {
-              return SecretData.NONE;
+            public GuestArrivals.Known prepare(Plan sent) throws IOException {
+              return new GuestArrivals.Known(nodes.planArriving(node, sent), SecretData.NONE);
             }
 
             @Override
@@ -187,6 +193,98 @@ class RemoteMigrationTest {
       var stranger = to(server, Credentials.make("a"));
       assertThatThrownBy(() -> a.migrate(TwoNodes.KEY, stranger)).isInstanceOf(IOException.class);
       assertIsOn(0);
+    }
+  }
+
+  /** A sender that was broken into. */
+  private record Hostile(Destination to, UnaryOperator<MovingVm> changed) implements Destination {
+    @Override
+    public Relocation relocate(Plan plan, String domainXml, StateLayout from) throws IOException {
+      return to.relocate(plan, domainXml, from);
+    }
+
+    @Override
+    public Departure departure() {
+      return to.departure();
+    }
+
+    @Override
+    public Arriving receive(MovingVm vm, Departure departure, StateLayout from, SecretData secrets)
+        throws IOException {
+      return to.receive(changed.apply(vm), departure, from, secrets);
+    }
+  }
+
+  private static MovingVm running(MovingVm vm, String old, String other) {
+    assertThat(vm.running()).contains(old);
+    return new MovingVm(
+        vm.plan(),
+        vm.domainXml(),
+        vm.running().replace(old, other),
+        vm.seed(),
+        vm.sizes(),
+        vm.disks());
+  }
+
+  private static MovingVm planned(MovingVm vm, String old, String other) {
+    var text = PlanJson.write(vm.plan());
+    assertThat(text).contains(old);
+    return new MovingVm(
+        PlanJson.read(text.replace(old, other)),
+        vm.domainXml(),
+        vm.running(),
+        vm.seed(),
+        vm.sizes(),
+        vm.disks());
+  }
+
+  /** What a node could have this one open, run or reach that belongs to nobody's VM. */
+  private static Map<String, UnaryOperator<MovingVm>> lies() {
+    var all = new LinkedHashMap<String, UnaryOperator<MovingVm>>();
+    all.put("names /etc/shadow", vm -> running(vm, "blank.raw\"", "blank.raw\" x=\"/etc/shadow\""));
+    all.put("names /root/k", vm -> running(vm, "</os>", "<kernel>/root/k</kernel></os>"));
+    all.put("the hostdev too", vm -> added(vm, "<hostdev mode='subsystem' type='pci'/>"));
+    all.put("the interface too", vm -> added(vm, "<interface type='bridge'/>"));
+    all.put(
+        "the disk sdz too",
+        vm -> added(vm, "<disk type='network' device='disk'><target dev='sdz'/></disk>"));
+    all.put(
+        "has the disk sda on [other] and not on []",
+        vm -> running(vm, "root.qcow2\"", "root.qcow2\" name=\"other\""));
+    all.put(
+        "options for QEMU: -chardev",
+        vm ->
+            running(vm, "</qemu:commandline>", "<qemu:arg value='-chardev'/></qemu:commandline>"));
+    all.put("the machine pc-i440fx", vm -> running(vm, "pc-q35", "pc-i440fx"));
+    all.put("cannot be read", vm -> running(vm, "</domain>", ""));
+    all.put("the disk blank is", vm -> planned(vm, "-blank.raw", "-../../../etc/shadow"));
+    all.put("cannot be so large", RemoteMigrationTest::unsized);
+    return all;
+  }
+
+  private static MovingVm added(MovingVm vm, String device) {
+    return running(vm, "</devices>", device + "</devices>");
+  }
+
+  private static MovingVm unsized(MovingVm vm) {
+    return new MovingVm(vm.plan(), vm.domainXml(), vm.running(), vm.seed(), Map.of(), vm.disks());
+  }
+
+  @Test
+  void aSenderIsNotBelievedWhatTheVmIs() throws IOException {
+    try (var a = node(0, Progress.NONE);
+        var b = node(1, Progress.NONE);
+        var server = serve(b)) {
+      for (var lie : lies().entrySet()) {
+        try (var to = RemoteDestination.open(to(server, HERE), TwoNodes.KEY)) {
+          assertThatThrownBy(() -> a.migrate(TwoNodes.KEY, new Hostile(to, lie.getValue())))
+              .isInstanceOfSatisfying(
+                  PlatterException.class, e -> assertThat(e.code()).isEqualTo(Code.REFUSED))
+              .hasMessageContaining(lie.getKey());
+        }
+        await(b);
+        assertIsOn(0);
+      }
     }
   }
 

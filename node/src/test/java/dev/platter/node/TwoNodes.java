@@ -7,6 +7,8 @@ import dev.platter.image.oci.OciLayoutWriter;
 import dev.platter.image.oci.Platform;
 import dev.platter.lab.Shell;
 import dev.platter.node.libvirt.PrivateLibvirtExtension;
+import dev.platter.plan.Plan;
+import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -90,6 +92,12 @@ record TwoNodes(Path work, PrivateLibvirtExtension a, PrivateLibvirtExtension b)
   void run(Node node) throws IOException {
     var objects = Manifests.objects("vm.yaml", manifest(""));
     node.run(objects.vms().getFirst(), objects);
+  }
+
+  /** What the VM has to be at the node that it comes to. */
+  Planned planArriving(Node node, Plan sent) throws IOException {
+    var objects = Manifests.objects("vm.yaml", manifest(""));
+    return node.planArriving(objects.vms().getFirst(), objects, sent.images());
   }
 
   /** Ends the VM's QEMU on a node as a power loss would. */

@@ -3,6 +3,7 @@ package dev.platter.registry;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Which addresses may be connected to. A URL that a tenant gave, or that a tenant's registry
@@ -10,11 +11,12 @@ import java.util.List;
  *
  * <p>Every request is checked, redirects and token servers too: the name is looked up, and the
  * request is refused when <em>any</em> of its addresses is forbidden. The HTTP client then looks
- * the name up again, because it cannot be given an address without losing the name for TLS; the JVM
- * answers that second look-up from its cache. A name whose cache entry expires (30 s, {@code
- * networkaddress.cache.ttl}) in the instant between the two could still change: with a TTL of 0
- * that race is wide open, so do not set it. No proxy is used under a policy, since a proxy would do
- * the look-up.
+ * the name up again, because it cannot be given an address without losing the name for TLS; {@link
+ * CheckedAddresses} answers it with what was checked. No proxy is used under a policy, since a
+ * proxy would do the look-up.
+ *
+ * <p>What somebody wrote who owns the machine may lead anywhere. But where a server's answer leads
+ * is not their word: no nearer to this machine than the server is.
  */
 public final class AddressPolicy {
   /** Not the internet, or nobody's registry. 168.63.129.16 is where Azure serves its machines. */
@@ -64,6 +66,10 @@ public final class AddressPolicy {
               "fe80::/9",
               "ff00::/8"));
 
+  /** The same without loopback. */
+  private static final List<Cidr> SERVICES =
+      OWN.stream().filter(cidr -> !cidrs(List.of("127.0.0.0/8", "::/96")).contains(cidr)).toList();
+
   /** IPv6 addresses that lead to the IPv4 address inside them, and where that begins. */
   private static final Cidr NAT64 = Cidr.parse("64:ff9b::/96");
 
@@ -72,17 +78,30 @@ public final class AddressPolicy {
   private final List<Cidr> refused;
   private final List<Cidr> allowed;
 
+  /** What redirects may not lead to: the first that the server itself is not in counts. */
+  private final List<List<Cidr>> nearer;
+
   /**
    * @param refused none means that everything is allowed
    */
-  private AddressPolicy(List<Cidr> refused, List<Cidr> allowed) {
+  private AddressPolicy(List<Cidr> refused, List<Cidr> allowed, List<List<Cidr>> nearer) {
     this.refused = refused;
     this.allowed = allowed;
+    this.nearer = nearer;
   }
 
-  /** No restriction: for names that the operator wrote. */
+  private static AddressPolicy not(List<Cidr> refused) {
+    return new AddressPolicy(refused, List.of(), List.of());
+  }
+
+  /** No restriction but on redirects: for names that the operator wrote. */
   public static AddressPolicy any() {
-    return new AddressPolicy(List.of(), List.of());
+    return new AddressPolicy(List.of(), List.of(), List.of(SPECIAL, OWN, SERVICES));
+  }
+
+  /** The same where other addresses are near: for tests, which have no address but loopback. */
+  public static AddressPolicy anyBut(List<String> near) {
+    return new AddressPolicy(List.of(), List.of(), List.of(cidrs(near)));
   }
 
   /**
@@ -92,7 +111,7 @@ public final class AddressPolicy {
    * @param allowed networks such as {@code 10.1.0.0/16} or {@code fd00:1::/32}
    */
   public static AddressPolicy internetAnd(List<String> allowed) {
-    return new AddressPolicy(SPECIAL, cidrs(allowed));
+    return new AddressPolicy(SPECIAL, cidrs(allowed), List.of());
   }
 
   /**
@@ -100,14 +119,14 @@ public final class AddressPolicy {
    * machine has on its own addresses beside loopback, others can reach too.
    */
   public static AddressPolicy otherMachines() {
-    return new AddressPolicy(OWN, List.of());
+    return not(OWN);
   }
 
   private static List<Cidr> cidrs(List<String> texts) {
     return texts.stream().map(Cidr::parse).toList();
   }
 
-  boolean isAny() {
+  public boolean isAny() {
     return refused.isEmpty();
   }
 
@@ -137,7 +156,33 @@ public final class AddressPolicy {
   /** Looks {@code host} up; does nothing where everything is allowed. */
   public void require(String host) throws RegistryException, UnknownHostException {
     if (!isAny()) {
+      InetAddress[] found = InetAddress.getAllByName(host);
+      require(host, found);
+      CheckedAddresses.keep(host, found);
+      // Somebody else may have had another answer cached before this one was kept.
       require(host, InetAddress.getAllByName(host));
+    }
+  }
+
+  /**
+   * Whether an answer of a server may lead to a host. Names that mean nothing here are left to who
+   * connects, which may be a proxy.
+   */
+  void requireRedirect(String server, String host) throws RegistryException {
+    try {
+      InetAddress[] from = InetAddress.getAllByName(server);
+      for (List<Cidr> near : nearer) {
+        AddressPolicy policy = not(near);
+        if (Stream.of(from).allMatch(policy::permits)) {
+          policy.require(host);
+          return;
+        }
+      }
+    } catch (UnknownHostException e) {
+      // As said above.
+    } catch (RegistryException e) {
+      throw new RegistryException(
+          e.kind(), "%s leads nearer to this machine: %s".formatted(server, e.getMessage()), e);
     }
   }
 
@@ -148,7 +193,7 @@ public final class AddressPolicy {
         throw new RegistryException(
             RegistryException.Kind.PROTOCOL,
             "refused to go to %s: its address %s ".formatted(host, address.getHostAddress())
-                + (refused.equals(OWN)
+                + (refused.equals(OWN) || refused.equals(SERVICES)
                     ? "is this machine itself, or a service for it alone"
                     : "is not on the internet and not in the networks that the operator allows"));
       }

@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * The body of an answer as a stream that gives up when nothing arrives for a while. The JDK's own
  * has no such limit: a peer that goes silent in the middle would hold its reader for ever.
  *
- * <p>At most two batches of buffers wait at a time; the connection is held back beyond that.
+ * <p>At most {@link #AHEAD} batches of buffers, of up to 48 KiB, wait at a time; the connection is
+ * held back beyond that.
  */
 final class BodyStream extends InputStream implements HttpResponse.BodySubscriber<InputStream> {
   private sealed interface Signal {}
@@ -31,6 +32,8 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
   private record Failed(Throwable cause) implements Signal {}
 
   private record Complete() implements Signal {}
+
+  private static final int AHEAD = 8;
 
   private final String what;
   private final Duration patience;
@@ -58,7 +61,7 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
   @Override
   public void onSubscribe(Flow.Subscription given) {
     if (subscription.complete(given)) {
-      given.request(2);
+      given.request(AHEAD);
     } else {
       given.cancel();
     }

@@ -92,6 +92,11 @@ final class Hosts {
     settings.addresses().require(uri.getHost());
   }
 
+  /** Refuses to be led nearer to this machine than the server is that was asked first. */
+  void requireRedirect(URI asked, URI next) throws IOException {
+    settings.addresses().requireRedirect(asked.getHost(), next.getHost());
+  }
+
   /** Waits for a place among the requests to this host; run the answer to give it back. */
   Runnable enter(URI uri, Duration patience) throws IOException {
     Semaphore free =

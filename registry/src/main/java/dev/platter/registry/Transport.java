@@ -81,6 +81,7 @@ final class Transport {
       URI next = next(uri, response.headers().firstValue("Location").orElse(""));
       if (!sameOrigin(uri, next)) {
         credentials = null;
+        hosts.requireRedirect(call.uri(), next);
       }
       uri = next;
     }

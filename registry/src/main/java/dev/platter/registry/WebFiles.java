@@ -84,8 +84,9 @@ public final class WebFiles {
    *
    * @param from the first byte that comes; 0 if the server began anew
    * @param size of the whole file; -1 if the server does not say
+   * @param at where the redirects led
    */
-  public record Bytes(Version version, long from, long size, InputStream body)
+  public record Bytes(Version version, long from, long size, URI at, InputStream body)
       implements AutoCloseable {
     @Override
     public void close() throws IOException {
@@ -156,7 +157,8 @@ public final class WebFiles {
           "%s was asked for the bytes from %d on and answered with others"
               .formatted(Transport.show(file), from));
     }
-    return new Bytes(version, from, Long.parseLong(range.group("size")), response.body());
+    return new Bytes(
+        version, from, Long.parseLong(range.group("size")), response.uri(), response.body());
   }
 
   private static Bytes whole(URI file, HttpResponse<InputStream> response) throws IOException {
@@ -184,6 +186,6 @@ public final class WebFiles {
                   ? " comes packed, though it was asked for as it is"
                   : " comes without a length, so nobody could tell that it was cut short"));
     }
-    return new Bytes(Version.of(headers), 0, length.orElse(-1), response.body());
+    return new Bytes(Version.of(headers), 0, length.orElse(-1), response.uri(), response.body());
   }
 }

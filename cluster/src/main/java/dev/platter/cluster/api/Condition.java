@@ -2,6 +2,8 @@ package dev.platter.cluster.api;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonInclude;
+import java.time.DateTimeException;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +31,9 @@ public record Condition(
   /** Nobody knows whether the VM still runs; it is started nowhere else. */
   public static final String NODE_LOST = "NodeLost";
 
+  /** What served a disk is gone; said until the VM is started again. */
+  public static final String DISK_LOST = "DiskLost";
+
   /** Of a migration: the VM runs on the other node. */
   public static final String COMPLETE = "Complete";
 
@@ -47,6 +52,15 @@ public record Condition(
   public Condition {
     if (message != null && message.length() > LONGEST_MESSAGE) {
       message = message.substring(0, LONGEST_MESSAGE - 1) + "…";
+    }
+  }
+
+  /** When the status last changed; long ago if that is not known. */
+  public Instant since() {
+    try {
+      return lastTransitionTime == null ? Instant.EPOCH : Instant.parse(lastTransitionTime);
+    } catch (DateTimeException e) {
+      return Instant.EPOCH;
     }
   }
 

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param size of the smallest claim that can be made from it, in bytes; before the snapshot is
  *     there, of the image
  * @param filledClaim the UID of the claim that holds the image
+ * @param nodeName the node that the snapshot is on; null if claims of it can be made on any
  * @param unusedSince since when no identity wants it, RFC 3339
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
@@ -19,10 +20,12 @@ public record ImageStatus(
     boolean ready,
     @Nullable Long size,
     @Nullable String filledClaim,
+    @Nullable String nodeName,
     @Nullable String unusedSince,
     List<Condition> conditions,
     @Nullable Long observedGeneration) {
-  public static final ImageStatus NONE = new ImageStatus(false, null, null, null, List.of(), null);
+  public static final ImageStatus NONE =
+      new ImageStatus(false, null, null, null, null, List.of(), null);
 
   // A server may leave it out.
   @SuppressWarnings("NullAway")
@@ -37,18 +40,20 @@ public record ImageStatus(
   }
 
   public ImageStatus withSize(long bytes) {
-    return new ImageStatus(ready, bytes, filledClaim, unusedSince, conditions, observedGeneration);
+    return new ImageStatus(
+        ready, bytes, filledClaim, nodeName, unusedSince, conditions, observedGeneration);
   }
 
-  public ImageStatus withFilledClaim(String uid) {
-    return new ImageStatus(ready, size, uid, unusedSince, conditions, observedGeneration);
+  public ImageStatus withFilledClaim(String uid, @Nullable String node) {
+    return new ImageStatus(ready, size, uid, node, unusedSince, conditions, observedGeneration);
   }
 
   public ImageStatus withUnusedSince(@Nullable String time) {
-    return new ImageStatus(ready, size, filledClaim, time, conditions, observedGeneration);
+    return new ImageStatus(
+        ready, size, filledClaim, nodeName, time, conditions, observedGeneration);
   }
 
   public ImageStatus withReady(boolean now, List<Condition> said, @Nullable Long generation) {
-    return new ImageStatus(now, size, filledClaim, unusedSince, said, generation);
+    return new ImageStatus(now, size, filledClaim, nodeName, unusedSince, said, generation);
   }
 }

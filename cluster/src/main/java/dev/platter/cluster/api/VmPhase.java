@@ -19,6 +19,8 @@ public enum VmPhase {
   STOPPING("Stopping"),
   /** It does not run, and is not to. */
   STOPPED("Stopped"),
+  /** The program of its container image has ended well, and is not to run again. */
+  SUCCEEDED("Succeeded"),
   /** It does not run, and nothing will be tried until somebody changes something. */
   FAILED("Failed");
 

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param handedTo who may say that the VM is there; null if nobody may
  * @param movedTo the pod that it moved to last. It stays when that pod is gone: the node may have
  *     to know yet that the VM is its own
+ * @param exitCode of the program of a container image, when the VM has ended
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 @JsonInclude(JsonInclude.Include.NON_EMPTY)
@@ -29,7 +30,8 @@ public record VmStatus(
     @Nullable String podName,
     @Nullable HandedTo handedTo,
     @Nullable String movedTo,
-    @Nullable Long observedGeneration) {
+    @Nullable Long observedGeneration,
+    @Nullable Integer exitCode) {
   public static final VmStatus NONE =
       new VmStatus(null, List.of(), null, List.of(), List.of(), null);
 
@@ -41,7 +43,7 @@ public record VmStatus(
       List<SourceStatus> sources,
       List<DiskStatus> disks,
       @Nullable Long observedGeneration) {
-    this(phase, conditions, nodeName, sources, disks, null, null, null, observedGeneration);
+    this(phase, conditions, nodeName, sources, disks, null, null, null, observedGeneration, null);
   }
 
   // A server may leave out any of them.
@@ -74,7 +76,22 @@ public record VmStatus(
 
   /** The part that the controller owns. */
   public VmStatus withoutDisks() {
-    return new VmStatus(phase, conditions, nodeName, sources, List.of(), observedGeneration);
+    return new VmStatus(phase, conditions, nodeName, sources, List.of(), observedGeneration)
+        .withExitCode(exitCode);
+  }
+
+  public VmStatus withExitCode(@Nullable Integer code) {
+    return new VmStatus(
+        phase,
+        conditions,
+        nodeName,
+        sources,
+        disks,
+        podName,
+        handedTo,
+        movedTo,
+        observedGeneration,
+        code);
   }
 
   /**

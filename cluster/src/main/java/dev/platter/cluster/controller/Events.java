@@ -37,6 +37,7 @@ final class Events {
           Reason.RUNNING,
           Reason.STOPPING,
           Reason.STOPPED,
+          Reason.COMPLETED,
           Reason.WAITING_FOR_NODE,
           Reason.WAITING_FOR_SOURCE,
           Reason.HALTED,

@@ -7,6 +7,7 @@ import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmImage;
 import dev.platter.cluster.controller.Storage.Snapshot;
 import dev.platter.cluster.controller.Storage.SnapshotClass;
+import dev.platter.cluster.controller.Storage.VolumeClass;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -116,12 +117,17 @@ final class ImageReconciler implements ControlLoop.Work {
     return switch (storage.snapshotClass(volumes.get().driver())) {
       case SnapshotClass.None none ->
           new Outcome(status, false, Reason.NO_SNAPSHOTS, none.why(), LATER);
-      case SnapshotClass.Found found -> proceed(image, status, snapshot, found.name());
+      case SnapshotClass.Found found ->
+          proceed(image, status, snapshot, volumes.get(), found.name());
     };
   }
 
   private Outcome proceed(
-      VmImage image, ImageStatus status, @Nullable Snapshot snapshot, String snapshotClass) {
+      VmImage image,
+      ImageStatus status,
+      @Nullable Snapshot snapshot,
+      VolumeClass volumes,
+      String snapshotClass) {
     var size = status.size();
     if (size == null) {
       return measure(image, status);
@@ -139,7 +145,7 @@ final class ImageReconciler implements ControlLoop.Work {
     }
     var pod = filler(image, FillerPod.FILL);
     if (!claim.getMetadata().getUid().equals(status.filledClaim())) {
-      return fill(image, status, claim, pod);
+      return fill(image, status, claim, pod, volumes);
     }
     if (pod != null) {
       remove(image, pod);
@@ -179,7 +185,11 @@ final class ImageReconciler implements ControlLoop.Work {
   }
 
   private Outcome fill(
-      VmImage image, ImageStatus status, PersistentVolumeClaim claim, @Nullable Pod pod) {
+      VmImage image,
+      ImageStatus status,
+      PersistentVolumeClaim claim,
+      @Nullable Pod pod,
+      VolumeClass volumes) {
     if (pod == null) {
       storage.create(FillerPod.fill(image, claim));
       return importing(status, "It is going to be written to the claim.");
@@ -189,8 +199,9 @@ final class ImageReconciler implements ControlLoop.Work {
       return importing(status, "The pod of an earlier attempt goes first.");
     }
     if (FillerPod.succeeded(pod)) {
+      var node = volumes.onNodes() ? pod.getSpec().getNodeName() : null;
       return importing(
-          status.withFilledClaim(claim.getMetadata().getUid()), "The image is written.");
+          status.withFilledClaim(claim.getMetadata().getUid(), node), "The image is written.");
     }
     var complaint =
         "Pending".equals(claim.getStatus().getPhase())

@@ -14,7 +14,7 @@ final class ImageUse {
     this.storage = storage;
   }
 
-  /** The class that it names; null if the cluster's default is meant. */
+  /** The class that it names; null if that is left to the cluster. */
   static @Nullable String wanted(VmIdentity identity) {
     var name = identity.getSpec().path("storageClassName").asText();
     return name.isEmpty() ? null : name;

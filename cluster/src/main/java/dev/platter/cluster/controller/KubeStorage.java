@@ -82,7 +82,7 @@ final class KubeStorage implements Storage, AutoCloseable {
 
   @Override
   public Optional<VolumeClass> volumeClass(@Nullable String name) {
-    return classes.find(name);
+    return name == null ? classes.ofIdentities() : classes.find(name);
   }
 
   @Override

@@ -12,7 +12,9 @@ import dev.platter.cluster.api.VirtualMachineMigration.Status;
 import dev.platter.cluster.api.VmStatus;
 import dev.platter.model.PlatterException;
 import io.fabric8.kubernetes.api.model.Node;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaimVolumeSource;
 import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.Volume;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.net.HttpURLConnection;
 import java.time.Duration;
@@ -102,7 +104,24 @@ final class MigrationReconciler implements ControlLoop.Work {
     if (from.equals(migration.getSpec().node())) {
       return fail(migration, Reason.INVALID, "The VM is on " + from + " already.");
     }
-    return create(migration, vm, new PodView(pod), from);
+    var bound = bound(pod);
+    return bound.isEmpty()
+        ? create(migration, vm, new PodView(pod), from)
+        : fail(migration, Reason.UNSUPPORTED, bound);
+  }
+
+  /** What keeps a VM where it is, as its pod shows already; a node knows the rest. */
+  private static String bound(Pod pod) {
+    var claims =
+        pod.getSpec().getVolumes().stream()
+            .map(Volume::getPersistentVolumeClaim)
+            .filter(Objects::nonNull)
+            .map(PersistentVolumeClaimVolumeSource::getClaimName)
+            .toList();
+    return claims.isEmpty()
+        ? ""
+        : "The claim %s is mounted by the kubelet of the VM's node, and such a disk does not move; claims on iSCSI and RBD volumes do."
+            .formatted(String.join(", ", claims));
   }
 
   /** The one that comes first of those that are not over. */

@@ -137,6 +137,20 @@ record PodView(Pod pod) {
         .orElse("it is starting");
   }
 
+  /**
+   * How the program of the VM's image ended; null if it is not known that it ever ran. The node may
+   * be slower to say that it ended than the kubelet is.
+   */
+  @Nullable Integer exitCode() {
+    var gate = condition(Names.RUNNING_GATE);
+    var said = gate == null ? null : reason(gate.getReason());
+    var end = terminated();
+    return end != null
+            && (said == Reason.RUNNING || said == Reason.COMPLETED || said == Reason.EXITED)
+        ? end.getExitCode()
+        : null;
+  }
+
   /** Why the guest does not run any more. */
   Outcome end() {
     var gate = condition(Names.RUNNING_GATE);

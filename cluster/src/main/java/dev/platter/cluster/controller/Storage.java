@@ -2,6 +2,7 @@ package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.ImageStatus;
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmImage;
 import io.fabric8.kubernetes.api.model.HasMetadata;
@@ -20,7 +21,12 @@ interface Storage {
    * @param driver who makes its volumes
    * @param waits whether a volume is made only when a pod wants it
    */
-  record VolumeClass(String name, String driver, boolean waits) {}
+  record VolumeClass(String name, String driver, boolean waits) {
+    /** Whether a volume, and what is made from it, is on one node. */
+    boolean onNodes() {
+      return driver.equals(Names.VOLUME_DRIVER);
+    }
+  }
 
   /**
    * @param owner the UID of the object that it belongs to
@@ -51,7 +57,7 @@ interface Storage {
   @Nullable PersistentVolumeClaim claimNow(String namespace, String name);
 
   /**
-   * @param name null for the one that is the cluster's default
+   * @param name null for platter-local, or else the cluster's default
    */
   Optional<VolumeClass> volumeClass(@Nullable String name);
 

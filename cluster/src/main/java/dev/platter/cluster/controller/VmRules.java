@@ -10,10 +10,12 @@ import dev.platter.cluster.api.VmStatus;
 import dev.platter.cluster.api.VmStatus.SourceStatus;
 import dev.platter.cluster.controller.Decision.Intent;
 import dev.platter.cluster.controller.PodView.Outcome;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Vm;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,6 +56,7 @@ final class VmRules {
   private @Nullable VmSpec spec;
   private @Nullable Vm machine;
   private String problem = "";
+  private @Nullable Integer exitCode;
 
   private VmRules(VmView view) {
     this.view = view;
@@ -118,6 +121,14 @@ final class VmRules {
       var message = ready.message() == null ? "" : ready.message();
       return outcome(VmPhase.FAILED, new Outcome(Reason.DISK_LOST, message), null, 0);
     }
+    var lost = before.condition(Condition.DISK_LOST);
+    var due = lost == null ? view.now() : dueAfter(lost, view.restarts());
+    if (lost != null && due.isAfter(view.now())) {
+      conditions.keep(lost);
+      var when = lost.message() + " It is started again at " + due + ".";
+      var left = Duration.between(view.now(), due);
+      return outcome(VmPhase.PENDING, new Outcome(Reason.DISK_LOST, when), left, view.restarts());
+    }
     var home = KeptDisks.any(machine) ? before.nodeName() : null;
     if (home != null && view.node() == NodeState.GONE) {
       return outcome(
@@ -178,7 +189,26 @@ final class VmRules {
       intents.add(new Decision.DeletePod(mine.pod()));
     }
     scheduled(mine);
-    return outcome(VmPhase.STOPPING, why, null, mine.restarts());
+    conditions.add(Condition.DISK_LOST, true, why.reason(), why.message());
+    return outcome(VmPhase.STOPPING, why, null, lossesWith(mine));
+  }
+
+  /** How often the VM has lost a disk, or crashed, soon after it was started. */
+  private int lossesWith(PodView mine) {
+    var ready = before.condition(Condition.READY);
+    if (before.condition(Condition.DISK_LOST) != null) {
+      return Math.max(1, view.restarts()); // This loss is counted.
+    }
+    var steady =
+        ready != null
+            && "True".equals(ready.status())
+            && !ready.since().plus(STEADY).isAfter(view.now());
+    return steady ? 1 : mine.restarts() + 1;
+  }
+
+  /** After a first loss the VM is started at once. */
+  private static Instant dueAfter(Condition lost, int losses) {
+    return losses <= 1 ? Instant.EPOCH : lost.since().plus(wait(losses - 2));
   }
 
   /**
@@ -197,8 +227,11 @@ final class VmRules {
     if (spec == null || machine == null) {
       return outcome(VmPhase.FAILED, new Outcome(Reason.INVALID, problem), null, 0);
     }
+    var runsImage = machine.bootDisk().source() instanceof ContainerImageSource;
+    exitCode = runsImage ? mine.exitCode() : null;
     if (!spec.restart().after(mine.failed())) {
-      return outcome(mine.failed() ? VmPhase.FAILED : VmPhase.STOPPED, end, null, 0);
+      var well = runsImage ? VmPhase.SUCCEEDED : VmPhase.STOPPED;
+      return outcome(mine.failed() ? VmPhase.FAILED : well, end, null, 0);
     }
     var restarts = mine.ranFor().compareTo(STEADY) >= 0 ? 0 : mine.restarts();
     var due = mine.endedAt().plus(wait(restarts));
@@ -322,12 +355,13 @@ final class VmRules {
     conditions.add(Condition.READY, why.reason() == Reason.RUNNING, why.reason(), why.message());
     var status =
         new VmStatus(
-            phase,
-            conditions.all(),
-            VmView.nodeName(vm, view.pod()),
-            remembered,
-            List.of(),
-            vm.getMetadata().getGeneration());
+                phase,
+                conditions.all(),
+                VmView.nodeName(vm, view.pod()),
+                remembered,
+                List.of(),
+                vm.getMetadata().getGeneration())
+            .withExitCode(exitCode);
     tell(status, Condition.READY);
     tell(status, Condition.RESTART_REQUIRED);
     return new Decision(intents, status, again, restarts);

@@ -1,5 +1,6 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmImage;
@@ -16,6 +17,9 @@ import io.fabric8.kubernetes.api.model.Quantity;
 final class VolumeClaims {
   private static final long MEBIBYTE = 1L << 20;
 
+  /** By what a scheduler tells a driver where a volume is to be. */
+  private static final String SELECTED_NODE = "volume.kubernetes.io/selected-node";
+
   private VolumeClaims() {}
 
   /** For an image of this size. */
@@ -26,14 +30,19 @@ final class VolumeClaims {
         .build();
   }
 
+  /** Where a snapshot is on one node the claim says so: no scheduler knows, and pods follow. */
   static PersistentVolumeClaim of(VmIdentity identity, VmImage image, long size) {
     var name = identity.getMetadata().getName();
+    var metadata =
+        Owned.metadata(identity, VmIdentity.claimName(name))
+            .addToLabels(Names.IMAGE, image.getMetadata().getName())
+            .addToLabels(Names.IDENTITY, name);
+    var node = ImageStatus.of(image).nodeName();
+    if (node != null) {
+      metadata.addToAnnotations(SELECTED_NODE, node);
+    }
     return claim(image.storageClass(), size)
-        .withMetadata(
-            Owned.metadata(identity, VmIdentity.claimName(name))
-                .addToLabels(Names.IMAGE, image.getMetadata().getName())
-                .addToLabels(Names.IDENTITY, name)
-                .build())
+        .withMetadata(metadata.build())
         .editSpec()
         .withNewDataSource(
             SnapshotApi.GROUP, SnapshotApi.SNAPSHOT_KIND, image.getMetadata().getName())

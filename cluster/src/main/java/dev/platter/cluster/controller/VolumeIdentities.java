@@ -112,7 +112,8 @@ final class VolumeIdentities {
     if (volumes == null) {
       return Outcome.waiting(
           Reason.NOT_FOUND,
-          "The cluster has no default StorageClass, and the identity names none.");
+          "The identity names no StorageClass, and the cluster has neither platter-local nor a"
+              + " default one.");
     }
     var reference = ImageUse.image(identity);
     var name = VmImage.name(reference, volumes);

@@ -7,6 +7,7 @@ import dev.platter.cluster.api.VirtualMachineGroup;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
@@ -21,6 +22,14 @@ import org.jspecify.annotations.Nullable;
 /** Whether anything in the cluster still needs Platter, and what nodes will keep of it. */
 public final class Uninstall {
   private static final int MOST = 20;
+  private static final ResourceDefinitionContext SNAPSHOT_CONTENTS =
+      new ResourceDefinitionContext.Builder()
+          .withGroup("snapshot.storage.k8s.io")
+          .withVersion("v1")
+          .withKind("VolumeSnapshotContent")
+          .withPlural("volumesnapshotcontents")
+          .withNamespaced(false)
+          .build();
 
   private Uninstall() {}
 
@@ -28,17 +37,21 @@ public final class Uninstall {
    * Asks the cluster of the kubeconfig.
    *
    * @param context null is the current one
+   * @param volumes whether the driver of volumes goes too
    * @return the labels that nodes have of Platter
    * @throws PlatterException that lists what is still there
    */
-  public static SortedSet<String> refuseIfInUse(@Nullable String context) {
+  public static SortedSet<String> refuseIfInUse(@Nullable String context, boolean volumes) {
     try (var client = KubeConfig.open(context)) {
       refuseIfInUse(client);
+      if (volumes) {
+        refuseVolumes(client);
+      }
       return labels(client);
     } catch (KubernetesClientException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
-          "cannot ask the cluster whether it still has VMs or identities: " + cause(e),
+          "cannot ask the cluster whether it still has VMs, identities or volumes: " + cause(e),
           "Check that kubectl get vm,vmid -A works, and --context.",
           e);
     }
@@ -60,14 +73,42 @@ public final class Uninstall {
             client.pods().inAnyNamespace().withLabel(Names.LAUNCHER, "true").list().getItems()));
     left.addAll(
         named("pod", client.pods().inAnyNamespace().withLabel(Names.FILLS).list().getItems()));
+    refuse(
+        left,
+        "VMs or identities, or fills claims",
+        "Delete them first; without Platter nobody could end them or remove their disks.");
+  }
+
+  /** Also those that nobody claims any more: the driver alone can remove their bytes. */
+  static void refuseVolumes(KubernetesClient client) {
+    var left = new ArrayList<String>();
+    for (var volume : client.persistentVolumes().list().getItems()) {
+      var csi = volume.getSpec().getCsi();
+      if (csi != null && csi.getDriver().equals(Names.VOLUME_DRIVER)) {
+        var claim = volume.getSpec().getClaimRef();
+        var of = claim == null ? "" : " of pvc " + claim.getNamespace() + "/" + claim.getName();
+        left.add("pv " + volume.getMetadata().getName() + of);
+      }
+    }
+    for (var content : objects(client, SNAPSHOT_CONTENTS)) {
+      if (content.get("spec", "driver") instanceof String driver
+          && driver.equals(Names.VOLUME_DRIVER)) {
+        left.add("volumesnapshotcontent " + content.getMetadata().getName());
+      }
+    }
+    refuse(
+        left,
+        "volumes or snapshots of " + Names.VOLUME_DRIVER,
+        "Delete their claims and snapshots first; without the driver nobody could, and no pod could"
+            + " use them.");
+  }
+
+  private static void refuse(List<String> left, String what, String next) {
     if (!left.isEmpty()) {
       var shown = left.stream().limit(MOST).toList();
       var more = left.size() > MOST ? " (the first " + MOST + " are shown)" : "";
       throw PlatterException.all(
-          Code.CONFLICT,
-          "the cluster still has VMs or identities, or fills claims: " + left.size() + more,
-          "Delete them first; without Platter nobody could end them or remove their disks.",
-          shown);
+          Code.CONFLICT, "the cluster still has " + what + ": " + left.size() + more, next, shown);
     }
   }
 
@@ -89,7 +130,11 @@ public final class Uninstall {
   /** None if the cluster does not know the kind. */
   private static List<? extends HasMetadata> objects(
       KubernetesClient client, Class<? extends HasMetadata> kind) {
-    var context = ResourceDefinitionContext.fromResourceType(kind);
+    return objects(client, ResourceDefinitionContext.fromResourceType(kind));
+  }
+
+  private static List<GenericKubernetesResource> objects(
+      KubernetesClient client, ResourceDefinitionContext context) {
     try {
       return client.genericKubernetesResources(context).inAnyNamespace().list().getItems();
     } catch (KubernetesClientException e) {

@@ -1,5 +1,6 @@
 package dev.platter.cluster.node;
 
+import dev.platter.node.ConsoleRoom;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -36,6 +37,9 @@ final class ConsoleLog implements Closeable {
     var size = channel.size();
     if (size <= position) {
       return new byte[0];
+    }
+    if (size - position > most) {
+      position = ConsoleRoom.next(file, position); // What nobody read in time may be gone.
     }
     var buffer = ByteBuffer.allocate((int) Math.min(most, size - position));
     var read = channel.read(buffer, position);

@@ -1,6 +1,7 @@
 package dev.platter.cluster.node;
 
 import dev.platter.cluster.api.VmStatus.DiskStatus;
+import dev.platter.model.ContainerImageSource;
 import dev.platter.node.VmDisks;
 import dev.platter.plan.Plan;
 import dev.platter.plan.PlannedDisk;
@@ -62,6 +63,9 @@ final class DiskStatuses {
 
   /** A reference with its digest. A clone does not lie on its image any more. */
   private Optional<Map.Entry<String, String>> image(PlannedDisk disk) {
+    if (disk.source().equals(ContainerImageSource.KIND)) {
+      return plan.runs().map(layers -> Map.entry(layers.reference(), layers.image().digest()));
+    }
     if (!disk.source().equals("image")) {
       return plan.fill(disk).map(fill -> Map.entry(fill.image(), fill.digest()));
     }

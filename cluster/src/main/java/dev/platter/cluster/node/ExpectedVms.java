@@ -4,7 +4,6 @@ import dev.platter.cluster.api.MigrationPhase;
 import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
-import dev.platter.model.SecretData;
 import dev.platter.node.GuestArrivals;
 import dev.platter.plan.Plan;
 import dev.platter.plan.VmKey;
@@ -92,13 +91,13 @@ final class ExpectedVms implements GuestArrivals.Host {
       this.move = move;
       this.from = from;
       this.lock = lock;
-      vms.awaited().expect(pod);
+      vms.arrivals().awaited().expect(pod);
     }
 
     @Override
-    public SecretData prepare(Plan plan) throws IOException {
-      vm = plan.uuid();
-      return vms.beginArrival(pod, plan, from);
+    public GuestArrivals.Known prepare(Plan sent) throws IOException {
+      vm = sent.uuid();
+      return vms.arrivals().begin(pod, sent, from);
     }
 
     /** Hours may have passed since it was let in. */
@@ -106,7 +105,7 @@ final class ExpectedVms implements GuestArrivals.Host {
     public void confirm() {
       var now = pod(key, move);
       if (!now.getMetadata().getUid().equals(pod.getMetadata().getUid())
-          || !vms.awaited().take(pod)) {
+          || !vms.arrivals().awaited().take(pod)) {
         throw PlatterException.of(
             Code.CONFLICT, "the pod that the VM %s comes to is ending".formatted(key), "");
       }
@@ -116,10 +115,10 @@ final class ExpectedVms implements GuestArrivals.Host {
     public void close() {
       try (lock) {
         if (vm != null) {
-          vms.endArrival(key, vm);
+          vms.arrivals().end(key, vm);
         }
       } finally {
-        vms.awaited().forget(pod);
+        vms.arrivals().awaited().forget(pod);
       }
     }
   }

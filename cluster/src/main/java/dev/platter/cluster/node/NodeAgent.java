@@ -156,6 +156,7 @@ public final class NodeAgent {
         do {
           reaper.sweep();
           leaving.sweep();
+          trimConsoles(node);
           rest.after(starts.count());
           PodCgroup.sweep(options.cgroups());
         } while (bell.await(SWEEP));
@@ -166,6 +167,14 @@ public final class NodeAgent {
 
   public void stop() {
     bell.end();
+  }
+
+  private void trimConsoles(Node node) {
+    try {
+      node.trimConsoles();
+    } catch (IOException e) {
+      log.accept("a console's log cannot be made smaller: " + e.getMessage());
+    }
   }
 
   /** Images are served by a thread of ours; the node's commands find it by its socket. */

@@ -100,12 +100,14 @@ final class Session {
 
   /** Waits for a VM that moves here; false if it was given up. */
   private boolean awaitArrival() throws IOException, InterruptedException {
-    for (var pause = BUSY_PAUSE; !vms.hasArrived(pod); pause = Math.min(2 * pause, IDLE_PAUSE)) {
+    for (var pause = BUSY_PAUSE;
+        !vms.arrivals().hasArrived(pod);
+        pause = Math.min(2 * pause, IDLE_PAUSE)) {
       if (gone) {
-        vms.awaited().giveUp(pod);
+        vms.arrivals().awaited().giveUp(pod);
         return false;
       }
-      if (isStopping() && vms.awaited().giveUp(pod)) {
+      if (isStopping() && vms.arrivals().awaited().giveUp(pod)) {
         send(Frame.exit(0, ""));
         return false;
       }
@@ -263,7 +265,7 @@ final class Session {
       reports.failed(reason);
     }
     reports.report(false, reason, reason.sentence());
-    send(Frame.exit(ending.status(), reason == Reason.STOPPED ? "" : reason.sentence()));
+    send(Frame.exit(ending.status(), ending.note()));
   }
 
   /** The guest goes on whether that can be done or not. */

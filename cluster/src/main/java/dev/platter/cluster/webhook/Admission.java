@@ -92,14 +92,16 @@ public final class Admission {
     var response =
         decided(
             request,
-            _ -> {
+            answer -> {
               if (evictions != null) {
+                var namespace = Json.text(request, "namespace", "");
+                var name = Json.text(request, "name", "");
                 evictions
-                    .refusal(
-                        Json.text(request, "namespace", ""),
-                        Json.text(request, "name", ""),
-                        request.path("dryRun").asBoolean())
+                    .refusal(namespace, name, request.path("dryRun").asBoolean())
                     .ifPresent(refusal::set);
+                evictions
+                    .warning(namespace, name)
+                    .ifPresent(text -> answer.putArray("warnings").add(text));
               }
             });
     var why = refusal.get();

@@ -9,6 +9,7 @@ import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VirtualMachineMigration.Spec;
 import dev.platter.cluster.api.VmStatus;
+import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.util.Comparator;
@@ -56,6 +57,22 @@ public final class Evictions {
     this.cluster = cluster;
   }
 
+  /** What becomes of a guest whose pod is evicted all the same; empty if it is none. */
+  Optional<String> warning(String namespace, String name) {
+    return cluster
+        .pod(namespace, name)
+        .filter(pod -> isAlive(pod, Names.WRITTEN) && !isAlive(pod, Names.VM))
+        .map(
+            pod -> {
+              var identity = labels(pod).get(Names.IDENTITY);
+              return identity == null
+                  ? "%s is an annotated pod, whose VM does not move: its guest is shut down"
+                      .formatted(name)
+                  : "%s is the VM of the identity %s, which does not move while it runs: its guest is shut down"
+                      .formatted(name, identity);
+            });
+  }
+
   /**
    * Empty if it can be evicted.
    *
@@ -63,7 +80,9 @@ public final class Evictions {
    */
   Optional<Refusal> refusal(String namespace, String name, boolean dryRun) {
     var pod = cluster.pod(namespace, name).orElse(null);
-    if (pod == null || !isVm(pod) || pod.getMetadata().getDeletionTimestamp() != null) {
+    if (pod == null
+        || !isAlive(pod, Names.VM)
+        || pod.getMetadata().getDeletionTimestamp() != null) {
       return Optional.empty();
     }
     var annotations = pod.getMetadata().getAnnotations();
@@ -76,11 +95,14 @@ public final class Evictions {
     return Optional.of(moving(vm, pod, dryRun));
   }
 
-  private static boolean isVm(Pod pod) {
+  /**
+   * @param annotation that pods of this kind have
+   */
+  private static boolean isAlive(Pod pod, String annotation) {
     var annotations = pod.getMetadata().getAnnotations();
     var phase = pod.getStatus() == null ? null : pod.getStatus().getPhase();
     return annotations != null
-        && annotations.containsKey(Names.VM)
+        && annotations.containsKey(annotation)
         && pod.getSpec().getNodeName() != null
         && (phase == null || !ENDED.contains(phase));
   }
@@ -121,8 +143,8 @@ public final class Evictions {
     return new Refusal(AGAIN, "the VM %s is moving to another node (%s)".formatted(vm, state));
   }
 
-  private static Map<String, String> labels(VirtualMachineMigration migration) {
-    var labels = migration.getMetadata().getLabels();
+  private static Map<String, String> labels(HasMetadata object) {
+    var labels = object.getMetadata().getLabels();
     return labels == null ? Map.of() : labels;
   }
 

@@ -80,8 +80,7 @@ public final class TenantRules {
       case FileSource _ ->
           refuse(disk, "a file source is a path on a node; use an image or a claim instead.");
       case ImageSource image -> image(disk, image.reference());
-      case ContainerImageSource _ ->
-          refuse(disk, "VMs of a cluster do not run container images; use an image with a disk.");
+      case ContainerImageSource image -> image(disk, image.reference());
       case ServedSource served -> image(disk, served.image());
       case NbdSource nbd -> {
         if (nbd.socket() != null) {

@@ -164,7 +164,8 @@ final class FakeCluster
             was.podName(),
             was.handedTo(),
             was.movedTo(),
-            status.observedGeneration()));
+            status.observedGeneration(),
+            status.exitCode()));
     stored.getMetadata().setResourceVersion(version + "0");
     return Serialization.clone(stored);
   }

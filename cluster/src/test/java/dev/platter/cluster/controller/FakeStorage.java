@@ -182,6 +182,7 @@ final class FakeStorage implements Storage {
   void pod(String name, String phase, String type, String reason, String message) {
     var pod = filler(name);
     assert pod != null;
+    pod.getSpec().setNodeName("node1");
     pod.setStatus(
         new PodStatusBuilder()
             .withPhase(phase)

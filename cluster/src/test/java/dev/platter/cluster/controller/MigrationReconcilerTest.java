@@ -178,6 +178,25 @@ class MigrationReconcilerTest {
   }
 
   @Test
+  void aVmWithAClaimThatAKubeletMountsStaysAndItIsSaidWhy() {
+    var mounted =
+        new PodBuilder(running(pod(vm)))
+            .editSpec()
+            .addNewVolume()
+            .withName("data")
+            .withNewPersistentVolumeClaim("orders", false)
+            .endVolume()
+            .endSpec()
+            .build();
+    cluster.pods.put(VM, mounted);
+    var migration = migration("away", 'a', null);
+    assertThat(look(migration)).isEqualTo(MigrationPhase.FAILED);
+    assertThat(migration.said().conditions().getFirst().message())
+        .startsWith("The claim orders is mounted by the kubelet of the VM's node");
+    assertThat(cluster.pods).containsOnlyKeys(VM);
+  }
+
+  @Test
   void whereItIsAlreadyItDoesNotGo() {
     assertThat(look(migration("here", 'a', "node1"))).isEqualTo(MigrationPhase.FAILED);
     assertThat(cluster.pods).containsOnlyKeys(VM);

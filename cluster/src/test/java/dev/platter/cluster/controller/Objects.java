@@ -80,7 +80,8 @@ final class Objects {
             pod,
             null,
             pod,
-            was.observedGeneration()));
+            was.observedGeneration(),
+            null));
   }
 
   /** The pod that the rules make for the VM. */
@@ -111,6 +112,18 @@ final class Objects {
         .editMetadata()
         .withDeletionTimestamp("2026-01-01T00:00:00Z")
         .endMetadata()
+        .build();
+  }
+
+  /** What the node says of the guest. */
+  static Pod saying(Reason reason, Pod pod) {
+    return new PodBuilder(pod)
+        .editStatus()
+        .addNewCondition()
+        .withType(Names.RUNNING_GATE)
+        .withReason(reason.word())
+        .endCondition()
+        .endStatus()
         .build();
   }
 

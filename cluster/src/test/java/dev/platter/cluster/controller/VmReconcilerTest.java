@@ -74,7 +74,8 @@ class VmReconcilerTest {
             "web-moved",
             null,
             "web-moved",
-            3L));
+            3L,
+            null));
     cluster.put(vm);
     var moved = running(pod(vm));
     moved.getMetadata().setName("web-moved");
@@ -92,7 +93,8 @@ class VmReconcilerTest {
             "web-moved",
             null,
             "web-moved",
-            3L));
+            3L,
+            null));
     cluster.pods.clear();
     reconciler.reconcile(KEY);
     assertThat(cluster.writes).endsWith("pod gone").doesNotContain("create pod");

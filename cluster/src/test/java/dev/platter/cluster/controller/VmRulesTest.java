@@ -11,6 +11,7 @@ import static dev.platter.cluster.controller.Objects.on;
 import static dev.platter.cluster.controller.Objects.pod;
 import static dev.platter.cluster.controller.Objects.ranOn;
 import static dev.platter.cluster.controller.Objects.running;
+import static dev.platter.cluster.controller.Objects.saying;
 import static dev.platter.cluster.controller.Objects.vm;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -216,6 +217,26 @@ class VmRulesTest {
     assertThat(done(decision)).isEqualTo(again ? List.of("DeletePod") : List.of());
     assertThat(decision.status().phase().word()).isEqualTo(phase);
     assertThat(decision.again()).isNull();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "Never, 0, COMPLETED, Succeeded, 0",
+    "Never, 7, EXITED, Failed, 7",
+    "OnFailure, 0, COMPLETED, Succeeded, 0",
+    "Always, 0, COMPLETED, Pending, 0",
+    "Never, 7, RUNNING, Failed, 7",
+    "Never, 4, NOT_FOUND, Failed,",
+    "Never, 137, CUT_OFF, Failed,"
+  })
+  void theExitStatusOfAnImagesProgramIsTheVms(
+      String policy, int exit, Reason said, String phase, @Nullable Integer code) {
+    var disk = "- {name: root, source: {containerImage: 'registry.example/hello:1'}}";
+    var vm = finalized(vm("restartPolicy: " + policy, disk));
+    var decision = decide(vm, saying(said, ended(pod(vm), exit, 60, 1, 0)));
+    assertThat(decision.status().phase().word()).isEqualTo(phase);
+    assertThat(decision.status().exitCode()).isEqualTo(code);
+    assertThat(decision.status().withoutDisks().exitCode()).isEqualTo(code);
   }
 
   @Test

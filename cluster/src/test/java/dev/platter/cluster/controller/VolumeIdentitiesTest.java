@@ -14,6 +14,8 @@ import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResourceBuilder;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.storage.StorageClass;
+import io.fabric8.kubernetes.api.model.storage.StorageClassBuilder;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -347,6 +349,30 @@ class VolumeIdentitiesTest {
     assertThat(storage.changes()).containsExactly("+Pod " + NAME + "-fill");
   }
 
+  private @Nullable String nodeOfTheClaim() {
+    var identity = identity("db-0", null);
+    identities.reconcile(identity);
+    imported();
+    identities.reconcile(identity);
+    var annotations =
+        Objects.requireNonNull(storage.claim(NAMESPACE + "/vmid-db-0"))
+            .getMetadata()
+            .getAnnotations();
+    return annotations == null ? null : annotations.get("volume.kubernetes.io/selected-node");
+  }
+
+  /** No scheduler knows where a snapshot is; the volume is made at once, and pods follow it. */
+  @Test
+  void aClaimIsMadeOnTheNodeOfItsSnapshotWhereThatIsOnOne() {
+    storage.fast = new Storage.VolumeClass("fast", "local.csi.platter.dev", true);
+    assertThat(nodeOfTheClaim()).isEqualTo("node1");
+  }
+
+  @Test
+  void aClaimIsMadeAnywhereWhereItsSnapshotIsOnNoNode() {
+    assertThat(nodeOfTheClaim()).isNull();
+  }
+
   @Test
   void anImageIsNamedByItsDigestAndItsClass() {
     assertThat(VmImage.name("mirror.example/other@" + DIGEST, "fast")).isEqualTo(NAME);
@@ -378,5 +404,28 @@ class VolumeIdentitiesTest {
     assertThat(SnapshotApi.choose("other.example", List.of(one)))
         .isEqualTo(
             new Storage.SnapshotClass.None("No VolumeSnapshotClass has the driver other.example."));
+  }
+
+  private static StorageClass storageClass(String name, String driver, boolean isDefault) {
+    return new StorageClassBuilder()
+        .withNewMetadata()
+        .withName(name)
+        .withCreationTimestamp("2026-01-01T00:00:00Z")
+        .addToAnnotations("storageclass.kubernetes.io/is-default-class", "" + isDefault)
+        .endMetadata()
+        .withProvisioner(driver)
+        .build();
+  }
+
+  @Test
+  void theStorageClassOfWhomNamesNoneIsOursOrTheClustersDefault() {
+    var ours = storageClass("platter-local", "local.csi.platter.dev", false);
+    var fast = storageClass("fast", "csi.example", true);
+    var slow = storageClass("slow", "csi.example", false);
+    assertThat(VolumeClasses.chosen(List.of(slow, fast, ours))).contains(ours);
+    assertThat(VolumeClasses.chosen(List.of(slow, fast))).contains(fast);
+    assertThat(VolumeClasses.chosen(List.of(slow))).isEmpty();
+    var foreign = storageClass("platter-local", "csi.example", false);
+    assertThat(VolumeClasses.chosen(List.of(foreign, fast))).contains(fast);
   }
 }

@@ -228,6 +228,34 @@ class WrappersTest {
     assertThat(cluster.pods.get(KEY).toString()).doesNotContain(target);
   }
 
+  private void startAndLose(VirtualMachine vm) {
+    for (var i = 0; i < 5 && wrapper(vm) == null; i++) {
+      look(1);
+    }
+    phase(vm, "Running", true);
+    look(1);
+    assertThat(cluster.pods).containsKey(KEY);
+    phase(vm, "Failed", false);
+    look(1);
+    assertThat(reason(vm)).isEqualTo("DiskLost");
+    cluster.pods.remove(KEY);
+    cluster.pods.remove(name(vm));
+  }
+
+  @Test
+  void aVmThatLosesItsDiskAgainAndAgainIsStartedLessAndLessOften() {
+    var vm = put("running: true");
+    startAndLose(vm);
+    startAndLose(vm);
+    look(1);
+    assertThat(VmStatus.of(vm).condition(Condition.READY).message()).contains("started again at");
+    assertThat(reconciler.reconcile(KEY)).isEqualTo(VmRules.SHORTEST_WAIT);
+    now = now.plus(VmRules.SHORTEST_WAIT);
+    startAndLose(vm);
+    look(1);
+    assertThat(reconciler.reconcile(KEY)).isEqualTo(VmRules.SHORTEST_WAIT.multipliedBy(2));
+  }
+
   @Test
   void aVmThatIsNotRestartedStaysFailedUntilSomebodyStopsIt() {
     var vm = started("restartPolicy: Never");

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.platter.cluster.KubeConfig;
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.webhook.WebhookAtApiServer;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
@@ -381,6 +382,42 @@ class ApiServerTest {
     // There is no node that would do it.
     api.kubectl("patch", "vmid", "kept", "--type=merge", "-p", "metadata: {finalizers: null}");
     api.kubectl("delete", "vmid", "kept");
+  }
+
+  @Test
+  void volumesKeepTheirDriver() throws IOException {
+    var made =
+        api.apply(
+            """
+            apiVersion: v1
+            kind: PersistentVolume
+            metadata: {name: %1$s}
+            spec:
+              accessModes: [ReadWriteOnce]
+              capacity: {storage: 1Mi}
+              claimRef: {namespace: default, name: data}
+              csi: {driver: %1$s, volumeHandle: a}
+            ---
+            apiVersion: v1
+            kind: PersistentVolume
+            metadata: {name: other}
+            spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Mi}, hostPath: {path: /tmp}}
+            """
+                .formatted(Names.VOLUME_DRIVER));
+    assertThat(made.status()).as(made.output()).isZero();
+    try (var client = api.client()) {
+      assertThatExceptionOfType(PlatterException.class)
+          .isThrownBy(() -> Uninstall.refuseVolumes(client))
+          .satisfies(
+              e ->
+                  assertThat(e.details())
+                      .containsExactly("pv " + Names.VOLUME_DRIVER + " of pvc default/data"));
+      api.kubectl("delete", "--wait=false", "pv", Names.VOLUME_DRIVER, "other");
+      for (var name : List.of(Names.VOLUME_DRIVER, "other")) {
+        api.tryKubectl("patch", "pv", name, "--type=merge", "-p", "metadata: {finalizers: null}");
+      }
+      Uninstall.refuseVolumes(client);
+    }
   }
 
   @Test

@@ -532,7 +532,7 @@ class PodVmsTest {
             api.pods.put(
                 "default/db-00000000",
                 new PodBuilder(pod).editMetadata().withUid(uid(3)).endMetadata().build());
-        default -> assertThat(vms.awaited().giveUp(pod)).isTrue();
+        default -> assertThat(vms.arrivals().awaited().giveUp(pod)).isTrue();
       }
       assertThatThrownBy(guest::confirm).isInstanceOf(PlatterException.class);
     }
@@ -543,8 +543,8 @@ class PodVmsTest {
     var pod = target();
     try (var guest = guest()) {
       guest.confirm();
-      assertThat(vms.awaited().giveUp(pod)).isFalse();
+      assertThat(vms.arrivals().awaited().giveUp(pod)).isFalse();
     }
-    assertThat(vms.awaited().giveUp(pod)).as("it has come, or does not").isTrue();
+    assertThat(vms.arrivals().awaited().giveUp(pod)).as("it has come, or does not").isTrue();
   }
 }

@@ -13,6 +13,7 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
@@ -69,6 +70,17 @@ class EvictionsTest {
     var migration = migrations.getLast();
     var condition = new Condition(Condition.COMPLETE, "False", reason.word(), message, null, null);
     migration.setStatus(migration.said().at(MigrationPhase.FAILED, List.of(condition)));
+  }
+
+  @Test
+  void itIsSaidThatAnAnnotatedPodDoesNotMove() {
+    assertThat(evictions.warning("shop", "web")).isEmpty();
+    pod = pod("web", Names.WRITTEN);
+    assertThat(evictions.refusal("shop", "web", false)).isEmpty();
+    assertThat(evictions.warning("shop", "web").orElseThrow())
+        .isEqualTo("web is an annotated pod, whose VM does not move: its guest is shut down");
+    pod.getMetadata().setLabels(Map.of(Names.IDENTITY, "one"));
+    assertThat(evictions.warning("shop", "web").orElseThrow()).contains("of the identity one");
   }
 
   @Test

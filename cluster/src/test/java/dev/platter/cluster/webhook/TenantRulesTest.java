@@ -31,6 +31,8 @@ class TenantRulesTest {
         "{image: 'OCI:/var/lib/platter:x'} | oci: is a directory on a node",
         "{image: 'oci:/var/lib/platter:x'}, persistent: a | oci: is a directory on a node",
         "{image: 'oci:/var/lib/platter:x'}, serve: iscsi | oci: is a directory on a node",
+        "{containerImage: 'oci:/var/lib/platter:x'} | oci: is a directory on a node",
+        "{containerImage: {image: 'oci:/var/lib/x:x'}} | oci: is a directory on a node",
         "{nbd: {socket: /run/libvirt/libvirt-sock}} | a socket is a path on a node",
         "{rbd: {monitors: [192.0.2.1], image: i, auth: {user: u, secret: {file: /etc/shadow}}}} | a secret's file",
         "{iscsi: {host: 192.0.2.1, portal: 'iqn.a:b', auth: {user: u, secret: {file: /etc/k}}}} | a secret's file",

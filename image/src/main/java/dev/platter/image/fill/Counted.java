@@ -4,12 +4,11 @@ import dev.platter.image.Digest;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.security.MessageDigest;
 import java.util.function.LongConsumer;
 
 /** Counts and hashes a file as it comes. */
 final class Counted extends FilterInputStream {
-  private final MessageDigest sha = Digest.sha256();
+  private final FileDigest sha = FileDigest.start();
   private final LongConsumer progress;
   private long count;
 
@@ -40,6 +39,12 @@ final class Counted extends FilterInputStream {
   }
 
   Digest digest() {
-    return Digest.finish(sha);
+    return sha.finish();
+  }
+
+  @Override
+  public void close() throws IOException {
+    sha.close();
+    super.close();
   }
 }

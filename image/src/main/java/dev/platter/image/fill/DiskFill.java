@@ -63,8 +63,8 @@ public final class DiskFill {
    * @param length how many bytes come, -1 if that is not known
    */
   public Filled from(InputStream in, long length) throws IOException {
-    var counted = new Counted(in, progress);
-    try (var plain = Unpacked.open(counted)) {
+    try (var counted = new Counted(in, progress);
+        var plain = Unpacked.open(counted)) {
       Forward file = Forward.of(plain);
       Format format = stated == null ? Format.of(Format.head(file)) : stated;
       long size = copy(format, file, plain.isPacked() ? -1 : length);
@@ -99,9 +99,10 @@ public final class DiskFill {
       double share = (double) length / Math.max(1, size);
       reader.copyTo(target, Math.max(room, size), done -> progress.accept((long) (done * share)));
     }
-    var hashed = new Counted(new SourceStream(bytes), _ -> {});
-    drain(hashed, Long.MAX_VALUE);
-    return finish(Format.QCOW2, size, length, hashed.digest());
+    try (var hashed = new Counted(new SourceStream(bytes), _ -> {})) {
+      drain(hashed, Long.MAX_VALUE);
+      return finish(Format.QCOW2, size, length, hashed.digest());
+    }
   }
 
   private long copy(Format format, Forward file, long length) throws IOException {

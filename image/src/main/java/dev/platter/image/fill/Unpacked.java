@@ -38,7 +38,11 @@ final class Unpacked extends FilterInputStream {
         return new Unpacked(new GzipMembers(buffered), true);
       }
       if (starts(first, 0xfd, '7', 'z', 'X', 'Z', 0)) {
-        return new Unpacked(new XZInputStream(buffered, XZ_KIB), true);
+        return new Unpacked(
+            Lzma.isAvailable()
+                ? Lzma.open(buffered, XZ_KIB * 1024L)
+                : new XZInputStream(buffered, XZ_KIB),
+            true);
       }
       if (starts(first, 0x28, 0xb5, 0x2f, 0xfd)) {
         return new Unpacked(

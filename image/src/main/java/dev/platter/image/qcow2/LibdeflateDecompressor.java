@@ -1,13 +1,7 @@
 package dev.platter.image.qcow2;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
+import dev.platter.image.NativeLibrary;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
 import java.util.Optional;
 
@@ -45,34 +39,20 @@ final class LibdeflateDecompressor implements Decompressor {
     zlib.close();
   }
 
-  /**
-   * The functions of the library that are needed; one shape of call for all, as it is made once.
-   */
-  private record Library(
-      MethodHandle call, MemorySegment alloc, MemorySegment inflate, MemorySegment release) {
+  /** The functions of the library that are needed. */
+  private record Library(MemorySegment alloc, MemorySegment inflate, MemorySegment release) {
     static Optional<Library> load() {
-      if ("off".equals(System.getProperty("platter.libdeflate"))) {
-        return Optional.empty();
-      }
-      SymbolLookup symbols;
-      try {
-        symbols = SymbolLookup.libraryLookup("libdeflate.so.0", Arena.global());
-      } catch (IllegalArgumentException e) {
-        return Optional.empty();
-      }
-      FunctionDescriptor six =
-          FunctionDescriptor.of(
-              JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-      return Optional.of(
-          new Library(
-              Linker.nativeLinker().downcallHandle(six),
-              symbols.findOrThrow("libdeflate_alloc_decompressor"),
-              symbols.findOrThrow("libdeflate_deflate_decompress"),
-              symbols.findOrThrow("libdeflate_free_decompressor")));
+      return NativeLibrary.load("libdeflate.so.0", "platter.libdeflate")
+          .map(
+              library ->
+                  new Library(
+                      library.function("libdeflate_alloc_decompressor"),
+                      library.function("libdeflate_deflate_decompress"),
+                      library.function("libdeflate_free_decompressor")));
     }
 
     long allocate() {
-      long state = call(alloc, 0, 0, 0, 0, 0);
+      long state = NativeLibrary.call(alloc, 0, 0, 0);
       if (state == 0) {
         throw new OutOfMemoryError("libdeflate has no memory");
       }
@@ -81,20 +61,15 @@ final class LibdeflateDecompressor implements Decompressor {
 
     /** Whether a whole stream was there and filled the output exactly; both are off the heap. */
     boolean decompress(long state, MemorySegment in, MemorySegment out) {
-      return (int) call(inflate, state, in.address(), in.byteSize(), out.address(), out.byteSize())
-          == 0;
+      int status =
+          (int)
+              NativeLibrary.call(
+                  inflate, state, in.address(), in.byteSize(), out.address(), out.byteSize());
+      return status == 0;
     }
 
     void free(long state) {
-      call(release, state, 0, 0, 0, 0);
-    }
-
-    private long call(MemorySegment function, long a, long b, long c, long d, long e) {
-      try {
-        return (long) call.invokeExact(function, a, b, c, d, e, 0L);
-      } catch (Throwable t) {
-        throw new AssertionError("a call with fixed types cannot throw", t);
-      }
+      NativeLibrary.call(release, state, 0, 0);
     }
   }
 }

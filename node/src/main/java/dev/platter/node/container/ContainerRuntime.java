@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.program.Programs;
 import dev.platter.registry.Reference;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -52,6 +53,11 @@ public final class ContainerRuntime {
     RUNNING
   }
 
+  private static final Programs PROGRAMS =
+      new Programs(
+          "A disk with a container as its source needs containerd, with ctr, and util-linux.",
+          "Look at the log of containerd, and try again.");
+
   private final Path socket;
 
   public ContainerRuntime(Path socket) {
@@ -68,7 +74,7 @@ public final class ContainerRuntime {
       words.add("--plain-http");
     }
     words.add(image);
-    var result = Command.run("ctr images pull", ctr(words), PULL_LIMIT);
+    var result = PROGRAMS.run("ctr images pull", ctr(words), PULL_LIMIT);
     if (result.status() != 0) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
@@ -230,24 +236,24 @@ public final class ContainerRuntime {
     return command;
   }
 
-  private Command.Result run(List<String> words, List<String> command) throws IOException {
+  private Programs.Result run(List<String> words, List<String> command) throws IOException {
     if (!Files.exists(socket)) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
           "containerd is not running: there is no socket " + socket,
           "A disk with a container as its source needs containerd; install and start it.");
     }
-    return Command.run(what(words), command, LIMIT.plusSeconds(5));
+    return PROGRAMS.run(what(words), command, LIMIT.plusSeconds(5));
   }
 
-  private String succeeded(List<String> words, Command.Result result) {
+  private String succeeded(List<String> words, Programs.Result result) {
     if (result.status() != 0) {
       throw failed(words, result);
     }
     return result.output();
   }
 
-  private PlatterException failed(List<String> words, Command.Result result) {
+  private PlatterException failed(List<String> words, Programs.Result result) {
     return PlatterException.of(
         Code.UNAVAILABLE,
         "containerd at " + socket + ", " + what(words) + ": " + result.complaint(),

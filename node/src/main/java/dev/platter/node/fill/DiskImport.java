@@ -27,6 +27,10 @@ public record DiskImport(
     @Nullable Format format,
     long size,
     boolean replace) {
+  static {
+    // A disk comes in fewer, larger pieces. The JDK's client looks once, when it is first used.
+    System.getProperties().putIfAbsent("jdk.httpclient.bufsize", Integer.toString(128 << 10));
+  }
 
   /**
    * What is there now.

@@ -2,6 +2,7 @@ package dev.platter.node.fill;
 
 import dev.platter.image.fill.Filled;
 import dev.platter.node.image.ImageSources;
+import dev.platter.registry.RegistrySettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,7 +23,8 @@ interface ImportSource {
   static ImportSource of(String text, ImageSources images, Map<String, String> environment)
       throws IOException {
     if (text.startsWith("http://") || text.startsWith("https://")) {
-      return new WebImport(text, environment);
+      return new WebImport(
+          text, RegistrySettings.fromEnvironment(environment), WebLogin.of(environment));
     }
     if (text.startsWith(S3Import.SCHEME)) {
       return S3Import.of(text, environment, Instant.now());

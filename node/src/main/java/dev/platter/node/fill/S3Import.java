@@ -3,6 +3,7 @@ package dev.platter.node.fill;
 import dev.platter.image.fill.Filled;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.registry.RegistrySettings;
 import java.io.IOException;
 import java.net.URI;
 import java.time.Instant;
@@ -26,7 +27,7 @@ final class S3Import implements ImportSource {
     this.web = web;
   }
 
-  static S3Import of(String text, Map<String, String> environment, Instant now) {
+  static S3Import of(String text, Map<String, String> environment, Instant now) throws IOException {
     var path = text.substring(SCHEME.length());
     var endpoint = environment.getOrDefault("AWS_ENDPOINT_URL", "");
     if (path.indexOf('/') < 1 || path.endsWith("/")) {
@@ -50,7 +51,10 @@ final class S3Import implements ImportSource {
                             key(environment, "AWS_REGION").orElse("us-east-1"))
                         .sign(plain, now))
             .orElse(plain);
-    return new S3Import(text, new WebImport(address.toString(), Map.of()));
+    return new S3Import(
+        text,
+        new WebImport(
+            address.toString(), RegistrySettings.fromEnvironment(environment), WebLogin.NONE));
   }
 
   private static Optional<String> key(Map<String, String> environment, String name) {

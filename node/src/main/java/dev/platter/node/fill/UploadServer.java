@@ -1,9 +1,5 @@
 package dev.platter.node.fill;
 
-import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
-import com.sun.net.httpserver.HttpsConfigurator;
-import com.sun.net.httpserver.HttpsServer;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
 import dev.platter.node.FillTarget;
@@ -17,6 +13,7 @@ import java.security.MessageDigest;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -36,13 +33,6 @@ import org.jspecify.annotations.Nullable;
  * <p>{@code docs/filling.md} has the requests and answers.
  */
 public final class UploadServer implements AutoCloseable {
-  /** Whoever reaches it may ask. The JDK's server reads them once, when it is first used. */
-  private static final Map<String, String> LIMITS =
-      Map.of(
-          "sun.net.httpserver.maxReqHeaderSize", "16384",
-          "sun.net.httpserver.nodelay", "true",
-          "jdk.httpserver.maxConnections", "64");
-
   private static final Pattern CDI = Pattern.compile("/v1(alpha|beta)1/upload(-form)?(-async)?");
   private static final Pattern DIGEST =
       Pattern.compile("(?i)(?:.*,\\s*)?sha-256=:([A-Za-z0-9+/]{43}=):.*");
@@ -50,8 +40,6 @@ public final class UploadServer implements AutoCloseable {
 
   /** Of who is not known. */
   private static final long MOST_DRAINED_UNKNOWN = 1L << 20;
-
-  private static final int BACKLOG = 16;
 
   /**
    * @param size how large the disk of a volume should be, 0 for as large as what comes
@@ -68,17 +56,20 @@ public final class UploadServer implements AutoCloseable {
       Optional<String> token,
       Duration patience) {}
 
-  private final HttpServer server;
+  private final Listener listener;
   private final Upload upload;
   private final Options options;
   private final CountDownLatch completed = new CountDownLatch(1);
   private final Set<Pace> paces = ConcurrentHashMap.newKeySet();
   private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
 
-  private UploadServer(HttpServer server, Upload upload, Options options) {
-    this.server = server;
+  private UploadServer(Upload upload, Options options, @Nullable SSLContext tls)
+      throws IOException {
     this.upload = upload;
     this.options = options;
+    this.listener = new Listener(options.listen, tls, options.patience, this::handle);
+    long tick = Math.max(1, options.patience.toMillis() / 4);
+    var _ = clock.scheduleAtFixedRate(this::check, tick, tick, TimeUnit.MILLISECONDS);
   }
 
   public static UploadServer start(Options options) throws IOException {
@@ -89,20 +80,10 @@ public final class UploadServer implements AutoCloseable {
    * @param tls whose certificate it shows; null for plain HTTP
    */
   public static UploadServer start(Options options, @Nullable SSLContext tls) throws IOException {
-    LIMITS.forEach(System.getProperties()::putIfAbsent);
     var target = FillTarget.of(options.layout, options.target, options.size, options.replace);
     try {
-      var upload = new Upload(target, options.format);
-      var http = listen(options, tls);
-      var server = new UploadServer(http, upload, options);
-      http.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
-      http.createContext("/", server::handle);
-      http.start();
-      long tick = Math.max(1, options.patience.toMillis() / 4);
-      var _ =
-          server.clock.scheduleAtFixedRate(
-              () -> server.paces.forEach(Pace::check), tick, tick, TimeUnit.MILLISECONDS);
-      if (upload.done().isPresent()) {
+      var server = new UploadServer(new Upload(target, options.format), options, tls);
+      if (server.upload.done().isPresent()) {
         server.completed.countDown();
       }
       return server;
@@ -112,13 +93,9 @@ public final class UploadServer implements AutoCloseable {
     }
   }
 
-  private static HttpServer listen(Options options, @Nullable SSLContext tls) throws IOException {
-    if (tls == null) {
-      return HttpServer.create(options.listen, BACKLOG);
-    }
-    var secure = HttpsServer.create(options.listen, BACKLOG);
-    secure.setHttpsConfigurator(new HttpsConfigurator(tls));
-    return secure;
+  private void check() {
+    listener.check();
+    paces.forEach(Pace::check);
   }
 
   /** How many bytes of the file have come. */
@@ -132,7 +109,7 @@ public final class UploadServer implements AutoCloseable {
   }
 
   public InetSocketAddress address() {
-    return server.getAddress();
+    return listener.address();
   }
 
   /** Returns when the disk is complete, and whoever sent it has heard of it. */
@@ -141,11 +118,10 @@ public final class UploadServer implements AutoCloseable {
     return upload.done().orElseThrow().toString();
   }
 
-  private void handle(HttpExchange exchange) throws IOException {
-    try (exchange) {
-      var path = exchange.getRequestURI().getPath();
-      var cdi = CDI.matcher(path).matches();
-      send(exchange, answer(exchange, path, cdi), cdi);
+  private void handle(Exchange exchange) throws IOException {
+    try {
+      var cdi = CDI.matcher(exchange.head().path()).matches();
+      send(exchange, answer(exchange, cdi), cdi);
     } finally {
       // Also if who sent it is gone, and will not hear of it.
       if (upload.done().isPresent()) {
@@ -154,12 +130,13 @@ public final class UploadServer implements AutoCloseable {
     }
   }
 
-  private Answer answer(HttpExchange exchange, String path, boolean cdi) {
-    var method = exchange.getRequestMethod();
+  private Answer answer(Exchange exchange, boolean cdi) {
+    var method = exchange.head().method();
+    var path = exchange.head().path();
     if (path.equals("/healthz")) {
       return Answer.of(200, 200, "Ok", "OK");
     }
-    if (!isAllowed(exchange)) {
+    if (!isAllowed(exchange.head())) {
       return Answer.of(401, 401, "Token", "send the right token: Authorization: Bearer TOKEN");
     }
     var ours = path.indexOf('/', 1) < 0;
@@ -189,22 +166,22 @@ public final class UploadServer implements AutoCloseable {
         Map.of("offset", upload.offset(), "digest", done.map(Digest::toString).orElse("")));
   }
 
-  private boolean isAllowed(HttpExchange exchange) {
+  private boolean isAllowed(RequestHead head) {
     if (options.token.isEmpty()) {
       return true;
     }
-    var header = exchange.getRequestHeaders().getFirst("Authorization");
+    var header = head.header("Authorization");
     var wanted = "Bearer " + options.token.get();
     return header != null
         && MessageDigest.isEqual(
             header.getBytes(StandardCharsets.UTF_8), wanted.getBytes(StandardCharsets.UTF_8));
   }
 
-  private Answer take(HttpExchange exchange, boolean form) {
-    var pace = new Pace(exchange.getRequestBody(), options.patience);
+  private Answer take(Exchange exchange, boolean form) {
+    var pace = new Pace(exchange.body(), options.patience);
     paces.add(pace);
     try {
-      return upload.take(form ? formPart(exchange, pace) : part(exchange, pace));
+      return upload.take(form ? formPart(exchange.head(), pace) : part(exchange.head(), pace));
     } catch (IOException | IllegalArgumentException e) {
       return Answer.of(400, 400, "Request", String.valueOf(e.getMessage()));
     } finally {
@@ -216,21 +193,20 @@ public final class UploadServer implements AutoCloseable {
     }
   }
 
-  private static Upload.Part formPart(HttpExchange exchange, InputStream body) throws IOException {
-    var type = exchange.getRequestHeaders().getFirst("Content-Type");
+  private static Upload.Part formPart(RequestHead head, InputStream body) throws IOException {
+    var type = head.header("Content-Type");
     return new Upload.Part(
         0, -1, -1, Optional.empty(), FormBody.open(type == null ? "" : type, body));
   }
 
-  private static Upload.Part part(HttpExchange exchange, InputStream body) {
-    var headers = exchange.getRequestHeaders();
-    var text = headers.getFirst("Content-Range");
+  private static Upload.Part part(RequestHead head, InputStream body) {
+    var text = head.header("Content-Range");
     var range = ContentRange.parse(text);
     if (text != null && range.isEmpty()) {
       throw new IllegalArgumentException("write Content-Range: bytes FIRST-LAST/TOTAL");
     }
-    var digest = digest(headers.getFirst("Repr-Digest"));
-    var length = headers.getFirst("Content-Length");
+    var digest = digest(head.header("Repr-Digest"));
+    var length = head.header("Content-Length");
     if (range.isPresent()) {
       var part = range.get();
       long size = part.to() - part.from() + 1;
@@ -251,30 +227,24 @@ public final class UploadServer implements AutoCloseable {
         : Optional.empty();
   }
 
-  private void send(HttpExchange exchange, Answer answer, boolean cdi) throws IOException {
-    var headers = exchange.getResponseHeaders();
-    headers.set("Content-Type", "application/json");
-    headers.set("Upload-Offset", Long.toString(upload.offset()));
-    headers.set("Upload-Complete", upload.done().isPresent() ? "?1" : "?0");
+  private void send(Exchange exchange, Answer answer, boolean cdi) throws IOException {
+    var headers = new LinkedHashMap<String, String>();
+    headers.put("Content-Type", "application/json");
+    headers.put("Upload-Offset", Long.toString(upload.offset()));
+    headers.put("Upload-Complete", upload.done().isPresent() ? "?1" : "?0");
     if (upload.total() >= 0) {
-      headers.set("Upload-Length", Long.toString(upload.total()));
+      headers.put("Upload-Length", Long.toString(upload.total()));
     }
     if (answer.status() == 503) {
-      headers.set("Retry-After", "1");
+      headers.put("Retry-After", "1");
     }
     if (answer.status() == 401) {
-      headers.set("WWW-Authenticate", "Bearer");
+      headers.put("WWW-Authenticate", "Bearer");
     }
     int status = cdi ? answer.cdi() : answer.status();
-    byte[] body = answer.json();
-    boolean head = exchange.getRequestMethod().equals("HEAD");
-    exchange.sendResponseHeaders(status, head ? -1 : body.length);
-    if (!head) {
-      exchange.getResponseBody().write(body);
-      exchange.getResponseBody().flush();
-    }
+    exchange.answer(status, headers, answer.json());
     if (status >= 400) {
-      drain(exchange.getRequestBody(), status == 401 ? MOST_DRAINED_UNKNOWN : MOST_DRAINED);
+      drain(exchange.body(), status == 401 ? MOST_DRAINED_UNKNOWN : MOST_DRAINED);
     }
   }
 
@@ -295,7 +265,7 @@ public final class UploadServer implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    server.stop(1);
+    listener.close();
     clock.shutdownNow();
     upload.close();
   }

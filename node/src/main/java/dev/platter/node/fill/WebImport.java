@@ -21,12 +21,14 @@ final class WebImport implements ImportSource {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
   private final String url;
+  private final RegistrySettings settings;
   private final WebLogin login;
   private volatile long length = -1;
 
-  WebImport(String url, Map<String, String> environment) {
+  WebImport(String url, RegistrySettings settings, WebLogin login) {
     this.url = url;
-    this.login = WebLogin.of(environment);
+    this.settings = settings;
+    this.login = login;
   }
 
   @Override
@@ -41,19 +43,28 @@ final class WebImport implements ImportSource {
 
   @Override
   public Filled into(Tries tries) throws IOException {
-    var files =
-        new WebFiles(RegistrySettings.fromEnvironment(System.getenv()))
-            .withAuthorization(login.authorization().orElse(null));
-    try (var stream = WebStream.open(files, URI.create(url))) {
+    var files = new WebFiles(settings).withAuthorization(login.authorization().orElse(null));
+    var stream = WebStream.open(files, URI.create(url));
+    try (stream) {
       length = stream.length();
       return tries.once(fill -> fill.from(stream, stream.length()));
     } catch (OutOfOrder e) {
-      return byRanges(tries);
+      return byRanges(access(stream.address()), tries);
     }
   }
 
-  private Filled byRanges(Tries tries) throws IOException {
-    try (var disk = WebDisk.open(new WebAccess(url, null, login.headers()), null, PATIENCE)) {
+  /** Who asks is told to the server that was named, wherever that one led. */
+  private WebAccess access(URI address) {
+    var named = origin(address).equals(origin(URI.create(url)));
+    return WebAccess.at(address, named ? login.headers() : Map.of(), settings.addresses());
+  }
+
+  private static String origin(URI address) {
+    return address.getScheme() + "://" + address.getRawAuthority();
+  }
+
+  private static Filled byRanges(WebAccess access, Tries tries) throws IOException {
+    try (var disk = WebDisk.open(access, null, PATIENCE)) {
       return tries.once(fill -> fill.from(new Ranges(disk)));
     }
   }

@@ -12,6 +12,8 @@ import java.util.TreeMap;
  * and not to where that one leads.
  */
 record WebLogin(Optional<String> authorization) {
+  static final WebLogin NONE = new WebLogin(Optional.empty());
+
   static WebLogin of(Map<String, String> environment) {
     var whole = given(environment, "PLATTER_WEB_AUTHORIZATION");
     return new WebLogin(

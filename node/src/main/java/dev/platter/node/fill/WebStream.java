@@ -37,6 +37,11 @@ final class WebStream extends InputStream {
     return bytes.size();
   }
 
+  /** Where the redirects led. */
+  URI address() {
+    return bytes.at();
+  }
+
   @Override
   public int read() throws IOException {
     byte[] one = new byte[1];

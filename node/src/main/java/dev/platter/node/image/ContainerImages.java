@@ -2,7 +2,6 @@ package dev.platter.node.image;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
-import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.ContainerConfig;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.LayerStream;
@@ -30,19 +29,30 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A layer is made under another name, and gets its own by rename when its files are on the disk
  * and its tar had the digest that the config says. What a process that died left of one is removed
- * by who makes the next.
+ * by who makes the next from the same place, or by {@link #collect}.
+ *
+ * <p>As other images do, a layer that somebody's own login was needed for belongs to the places
+ * that it was had from ({@link ImagePlaces}). Who comes by another place has to have all of it
+ * there: it is read once, and not kept.
+ *
+ * <p>Who waits for a registry holds the lock of that place alone.
  */
 public final class ContainerImages {
   private static final Duration PATIENCE = Duration.ofHours(1);
+  private static final String UNFINISHED = "unfinished-";
   private static final String ADVICE =
       "An image that a VM runs is one for linux/amd64, as 'docker build' makes it.";
 
   private final StateLayout layout;
   private final ImageSources sources;
+  private final LayerMaker maker;
+  private final ImagePlaces places;
 
-  public ContainerImages(StateLayout layout, ImageSources sources) {
+  public ContainerImages(StateLayout layout, ImageSources sources, LayerMaker maker) {
     this.layout = layout;
     this.sources = sources;
+    this.maker = maker;
+    this.places = ImagePlaces.ofLayers(layout);
   }
 
   /** What the reference means now. Nothing is stored. */
@@ -80,39 +90,53 @@ public final class ContainerImages {
     return chains;
   }
 
-  /** Makes the layers that are missing. */
+  /** Makes the layers that are missing. Afterwards all are there, and the caller may use them. */
   public void ensure(Step.EnsureLayers step, ImageLogins logins, Images.BytesDone progress)
       throws IOException {
-    var chains = step.image().layers();
-    if (present(chains) == chains.size()) {
-      return;
-    }
     ImageErrors.explained(
         step.reference(),
         ADVICE,
         () -> {
-          try (var _ = lock()) {
-            Durable.makeDirectories(layout.layers());
-            Durable.deleteTree(layout.unfinishedLayer());
-            make(step, logins, progress);
+          var found = sources.find(step.reference(), logins);
+          if (!isOpen(step.image().layers(), found.place())) {
+            var turn = turn(found.place());
+            try (var _ = take(layout.layersLock(turn))) {
+              Durable.makeDirectories(layout.layers());
+              Durable.deleteTree(layout.unfinishedLayer(turn));
+              make(step, found, !logins.isEmpty(), progress);
+            }
           }
           return true;
         });
   }
 
-  /** How many layers are here. One is never here without those below. */
-  private int present(List<String> chains) {
-    var present = chains.size();
-    while (present > 0 && !Files.isDirectory(layout.layer(chains.get(present - 1)))) {
-      present--;
-    }
-    return present;
+  /** Who shares a place takes turns; nobody waits for a registry of somebody else. */
+  private static String turn(String place) {
+    return Digest.of(place.getBytes(StandardCharsets.UTF_8)).hex().substring(0, 32);
   }
 
-  private void make(Step.EnsureLayers step, ImageLogins logins, Images.BytesDone progress)
+  private boolean isOpen(List<String> chains, String place) throws IOException {
+    try (var _ = take(layout.layersLock())) {
+      for (var chain : chains) {
+        if (!isHere(chain) || !places.isOpenTo(place, chain)) {
+          return false;
+        }
+      }
+      return true;
+    }
+  }
+
+  private boolean isHere(String chain) {
+    return Files.isDirectory(layout.layer(chain));
+  }
+
+  /**
+   * @param own whether the caller has logins
+   */
+  private void make(
+      Step.EnsureLayers step, ImageSources.Located found, boolean own, Images.BytesDone progress)
       throws IOException {
     var chains = step.image().layers();
-    var found = sources.find(step.reference(), logins);
     var manifest = found.source().resolve(step.image().digest()).manifest();
     var config = ContainerConfig.read(found.source(), manifest);
     if (!chains(config.diffIds()).equals(chains)) {
@@ -121,48 +145,97 @@ public final class ContainerImages {
     var total = manifest.layers().stream().mapToLong(Descriptor::size).sum();
     var done = 0L;
     for (var i = 0; i < chains.size(); i++) {
-      progress.bytes("layers", done, total);
+      progress.bytes(Images.BytesDone.LAYERS, done, total);
       var layer = manifest.layers().get(i);
-      var directory = layout.layer(chains.get(i));
-      if (!Files.isDirectory(directory)) {
+      var diffId = config.diffIds().get(i);
+      var packed = new Packed(found, own, layer, progress, done, total);
+      if (!isHere(chains.get(i))) {
         var below = i == 0 ? null : layout.layer(chains.get(i - 1));
-        make(directory, below, found.source(), layer, config.diffIds().get(i));
+        make(layout.layer(chains.get(i)), below, packed, diffId);
+      }
+      if (!places.isOpenTo(found.place(), chains.get(i))) {
+        admit(chains.get(i), packed, diffId);
       }
       done += layer.size();
     }
-    progress.bytes("layers", done, total);
+    progress.bytes(Images.BytesDone.LAYERS, done, total);
   }
 
-  private void make(
-      Path directory, @Nullable Path below, BlobSource source, Descriptor layer, Digest diffId)
+  /** A layer as a registry has it. */
+  private record Packed(
+      ImageSources.Located found,
+      boolean own,
+      Descriptor layer,
+      Images.BytesDone progress,
+      long before,
+      long total) {
+    ProgressStream open() throws IOException {
+      return new ProgressStream(
+          found.source().open(layer),
+          done -> progress.bytes(Images.BytesDone.LAYERS, before + done, total));
+    }
+
+    /** To be asked when it was read: only then is it known whether a login was needed. */
+    boolean isPrivate() {
+      return own && found.loggedIn();
+    }
+  }
+
+  private void make(Path directory, @Nullable Path below, Packed packed, Digest diffId)
       throws IOException {
-    var unfinished = layout.unfinishedLayer();
+    var unfinished = layout.unfinishedLayer(turn(packed.found().place()));
     Durable.makeDirectory(unfinished);
     try {
-      try (var tar = LayerStream.open(layer, source.open(layer), RootLayer.DISK_SIZE)) {
-        RootLayer.make(unfinished, below, tar);
-        tar.finish(diffId);
+      maker.make(unfinished, below, packed.layer(), packed.open(), diffId);
+      if (packed.isPrivate()) {
+        Durable.publish(layout.layerPlaces(unfinished), packed.found().place());
       }
       Durable.syncDirectory(unfinished);
-      Files.move(unfinished, directory, StandardCopyOption.ATOMIC_MOVE);
-      Durable.syncDirectory(layout.layers());
+      try (var _ = take(layout.layersLock())) {
+        if (!Files.isDirectory(directory)) { // Who comes by another place may have been faster.
+          Files.move(unfinished, directory, StandardCopyOption.ATOMIC_MOVE);
+          Durable.syncDirectory(layout.layers());
+        }
+      }
     } finally {
       Durable.deleteTree(unfinished);
     }
   }
 
-  /** Removes the layers that nobody uses, and what is left of one that was not finished. */
+  /** Others had to log in for it, and elsewhere. */
+  private void admit(String chain, Packed packed, Digest diffId) throws IOException {
+    try (var tar = LayerStream.open(packed.layer(), packed.open(), RootLayer.DISK_SIZE)) {
+      tar.finish(diffId);
+    }
+    try (var _ = take(layout.layersLock())) {
+      places.add(chain, packed.found().place());
+    }
+  }
+
+  /** Removes the layers that nobody uses, and what is left of those that were not finished. */
   public void collect(Users users) throws IOException {
     if (!Files.isDirectory(layout.layers())) {
       return;
     }
-    try (var _ = lock();
+    try (var _ = take(layout.layersLock());
         var directories = Files.list(layout.layers())) {
       var used = users.layers();
       for (var directory : directories.toList()) {
-        if (!used.contains(directory)) {
+        var name = String.valueOf(directory.getFileName());
+        if (name.startsWith(UNFINISHED)) {
+          abandon(directory, name.substring(UNFINISHED.length()));
+        } else if (!used.contains(directory)) {
           Durable.deleteTree(directory);
         }
+      }
+    }
+  }
+
+  private void abandon(Path unfinished, String turn) throws IOException {
+    var lock = FileMutex.tryTake(layout.layersLock(turn));
+    if (lock.isPresent()) {
+      try (var _ = lock.get()) {
+        Durable.deleteTree(unfinished);
       }
     }
   }
@@ -173,7 +246,7 @@ public final class ContainerImages {
     Set<Path> layers() throws IOException;
   }
 
-  private FileMutex lock() throws IOException {
-    return FileMutex.take(layout.layersLock(), "the layers of container images", PATIENCE);
+  private static FileMutex take(Path lock) throws IOException {
+    return FileMutex.take(lock, "the layers of container images", PATIENCE);
   }
 }

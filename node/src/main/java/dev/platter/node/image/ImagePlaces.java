@@ -5,8 +5,10 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.function.Function;
 
 /**
  * Where images were had from that somebody's own login was needed for. Such an image is for those
@@ -16,16 +18,25 @@ import java.util.Set;
  * <p>Noted before an image's record is shown, so one that is seen without a note is everybody's.
  */
 final class ImagePlaces {
-  private final StateLayout layout;
+  private final Function<String, Path> files;
+
+  private ImagePlaces(Function<String, Path> files) {
+    this.files = files;
+  }
 
   ImagePlaces(StateLayout layout) {
-    this.layout = layout;
+    this(layout::imagePlaces);
+  }
+
+  /** Of layers of container images, which are known by all layers up to them. */
+  static ImagePlaces ofLayers(StateLayout layout) {
+    return new ImagePlaces(chain -> layout.layerPlaces(layout.layer(chain)));
   }
 
   /** Empty if the image is everybody's. */
   Set<String> of(String digest) throws IOException {
     try {
-      return new LinkedHashSet<>(Files.readAllLines(layout.imagePlaces(digest)));
+      return new LinkedHashSet<>(Files.readAllLines(files.apply(digest)));
     } catch (NoSuchFileException e) {
       return Set.of();
     }
@@ -39,6 +50,6 @@ final class ImagePlaces {
   synchronized void add(String digest, String place) throws IOException {
     var places = new LinkedHashSet<>(of(digest));
     places.add(place);
-    Durable.publish(layout.imagePlaces(digest), String.join("\n", places));
+    Durable.publish(files.apply(digest), String.join("\n", places));
   }
 }

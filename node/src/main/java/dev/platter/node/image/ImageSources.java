@@ -20,6 +20,11 @@ public interface ImageSources {
       return source instanceof RegistryClient registry ? registry.repository() : name;
     }
 
+    /** Whether a login was wanted so far, and given. */
+    boolean loggedIn() {
+      return source instanceof RegistryClient registry && registry.loggedIn();
+    }
+
     /** What it is now. A file from the web has to be here to have a digest. */
     Resolved resolve(Images.BytesDone progress) throws IOException {
       return source instanceof WebImage web ? web.fetch(progress) : source.resolve(tagOrDigest);

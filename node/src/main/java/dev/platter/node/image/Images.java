@@ -20,6 +20,9 @@ public interface Images extends AutoCloseable {
     /** And before, of a claim that is searched for bytes of somebody else. */
     String LOOK = "look";
 
+    /** What is said of the layers of a container image. */
+    String LAYERS = "layers";
+
     void bytes(String what, long done, long total);
   }
 

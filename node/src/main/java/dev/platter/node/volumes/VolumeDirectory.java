@@ -5,10 +5,12 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.durable.FileMutex;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  * file's device is looked for before one is made. It outlives the process, and the mount namespace
  * of a container: whoever comes next mounts the same device, which is the same file system, also
  * while volumes of it are in use.
+ *
+ * <p>Whoever has it open has it alone: records and devices are read once and believed.
  */
 public final class VolumeDirectory implements AutoCloseable {
   /** What XFS itself takes, for its log and its tables, at most. */
@@ -30,11 +34,16 @@ public final class VolumeDirectory implements AutoCloseable {
   /** Or it would take up to 2 GiB, written at once. */
   private static final String LOG = "size=64m";
 
+  /** For one that is ending, as in an update. */
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
+
+  private final FileMutex mutex;
   private final Path pool;
   private final @Nullable ByteSize limit;
   private final boolean ours;
 
-  private VolumeDirectory(Path pool, @Nullable ByteSize limit, boolean ours) {
+  private VolumeDirectory(FileMutex mutex, Path pool, @Nullable ByteSize limit, boolean ours) {
+    this.mutex = mutex;
     this.pool = pool;
     this.limit = limit;
     this.ours = ours;
@@ -45,14 +54,25 @@ public final class VolumeDirectory implements AutoCloseable {
    *     disk is smaller; null if no more than the disk has
    */
   public static VolumeDirectory open(Path pool, @Nullable ByteSize limit) throws IOException {
+    return open(pool, limit, PATIENCE);
+  }
+
+  static VolumeDirectory open(Path pool, @Nullable ByteSize limit, Duration patience)
+      throws IOException {
     Durable.makeDirectories(pool);
-    var file = file(pool);
-    if (!Files.exists(file) && (hasVolumes(pool) || shares(pool))) {
-      return new VolumeDirectory(pool, limit, false);
+    var mutex = FileMutex.take(pool.resolve(".lock"), "the volumes in " + pool, patience);
+    try {
+      var file = file(pool);
+      if (!Files.exists(file) && (hasVolumes(pool) || shares(pool))) {
+        return new VolumeDirectory(mutex, pool, limit, false);
+      }
+      var directory = new VolumeDirectory(mutex, pool, limit, true);
+      directory.mount();
+      return directory;
+    } catch (IOException | RuntimeException e) {
+      mutex.close();
+      throw e;
     }
-    var directory = new VolumeDirectory(pool, limit, true);
-    directory.mount();
-    return directory;
   }
 
   private static Path file(Path pool) {
@@ -157,10 +177,17 @@ public final class VolumeDirectory implements AutoCloseable {
    */
   @Override
   public void close() throws IOException {
-    if (ours && !isUsed()) {
-      Tool.attempt("umount", "--lazy", mountpoint(pool).toString());
-      LoopDevices.detachAll(file(pool));
+    try (mutex) {
+      if (ours && !isUsed()) {
+        Tool.attempt("umount", "--lazy", mountpoint(pool).toString());
+        LoopDevices.detachAll(file(pool));
+      }
     }
+  }
+
+  /** As the kernel does when a process is killed: all stays as it is, for anybody. */
+  void abandon() throws IOException {
+    mutex.close();
   }
 
   private boolean isUsed() throws IOException {

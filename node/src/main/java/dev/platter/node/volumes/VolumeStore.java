@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * when it is taken. So a volume never lacks room that it has. An owner who wants to promise more
  * than there is gives the pool a larger limit.
  *
- * <p>One process at a time has a store. Calls that change it wait for each other; they take
- * milliseconds.
+ * <p>One process at a time has a store, as {@link VolumeDirectory} sees to. Calls that change it
+ * wait for each other; they take milliseconds.
  */
 public final class VolumeStore {
   /** Where its volumes are below the directory. */
@@ -170,12 +170,20 @@ public final class VolumeStore {
       reserve(capacity - volume.capacity());
       // First, so that nobody else gets the room; the bytes follow, now or when it is repeated.
       volume = volume.withCapacity(capacity);
-      volumes.publish(id, volume);
+      publish(volume);
       moments.reached("before the bytes");
     }
     SparseFile.grow(volumes.bytes(id), volume.capacity());
     moments.reached("after the bytes");
     return volume;
+  }
+
+  private void publish(Volume volume) throws IOException {
+    try {
+      volumes.publish(volume.id(), volume);
+    } catch (IOException e) {
+      throw orNoRoom(e);
+    }
   }
 
   /** All that was written to the volume before the call is in it. */

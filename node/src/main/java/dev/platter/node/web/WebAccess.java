@@ -1,5 +1,6 @@
 package dev.platter.node.web;
 
+import dev.platter.registry.AddressPolicy;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
@@ -15,7 +16,8 @@ public final class WebAccess {
   private final URI url;
   private final byte @Nullable [] ca;
   private final Map<String, byte[]> headers;
-  private final boolean elsewhere;
+  private final AddressPolicy addresses;
+  private final boolean redirects;
 
   /**
    * @param ca certificates in PEM of which one must have signed the server's; null for those that
@@ -26,7 +28,22 @@ public final class WebAccess {
    */
   public WebAccess(
       String url, byte @Nullable [] ca, Map<String, byte[]> headers, boolean elsewhere) {
-    this.elsewhere = elsewhere;
+    this(
+        url,
+        ca,
+        headers,
+        elsewhere ? AddressPolicy.otherMachines() : AddressPolicy.any(),
+        ca == null && headers.isEmpty() && !elsewhere);
+  }
+
+  private WebAccess(
+      String url,
+      byte @Nullable [] ca,
+      Map<String, byte[]> headers,
+      AddressPolicy addresses,
+      boolean redirects) {
+    this.addresses = addresses;
+    this.redirects = redirects;
     this.url = URI.create(url);
     this.ca = ca == null ? null : ca.clone();
     this.headers = new TreeMap<>(headers);
@@ -36,6 +53,11 @@ public final class WebAccess {
   /** On any server. */
   public WebAccess(String url, byte @Nullable [] ca, Map<String, byte[]> headers) {
     this(url, ca, headers, false);
+  }
+
+  /** At this address and nowhere else, if that is one of these. */
+  public static WebAccess at(URI url, Map<String, byte[]> headers, AddressPolicy addresses) {
+    return new WebAccess(url.toString(), null, headers, addresses, false);
   }
 
   private static void requireValue(String name, byte[] value) {
@@ -56,12 +78,16 @@ public final class WebAccess {
   }
 
   public boolean elsewhere() {
-    return elsewhere;
+    return !addresses.isAny();
   }
 
-  /** Whether there is something that only this server may be told, or only it can prove. */
-  boolean hasSecrets() {
-    return ca != null || !headers.isEmpty();
+  AddressPolicy addresses() {
+    return addresses;
+  }
+
+  /** Not if there is something that only this server may be told, or only it can prove. */
+  boolean followsRedirects() {
+    return redirects;
   }
 
   public Map<String, byte[]> headers() {

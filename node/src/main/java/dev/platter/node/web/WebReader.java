@@ -65,12 +65,10 @@ final class WebReader implements AutoCloseable {
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
             .followRedirects(
-                access.hasSecrets() || access.elsewhere()
-                    ? HttpClient.Redirect.NEVER
-                    : HttpClient.Redirect.NORMAL)
+                access.followsRedirects() ? HttpClient.Redirect.NORMAL : HttpClient.Redirect.NEVER)
             .connectTimeout(TO_CONNECT);
-    this.addresses = access.elsewhere() ? AddressPolicy.otherMachines() : AddressPolicy.any();
-    if (access.elsewhere()) {
+    this.addresses = access.addresses();
+    if (!addresses.isAny()) {
       builder.proxy(HttpClient.Builder.NO_PROXY);
     }
     var ca = access.ca();

@@ -22,6 +22,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What arrives is what qemu-img and gzip made; killed anywhere, the next try makes it right. */
 class DiskImportTest {
@@ -153,6 +155,49 @@ class DiskImportTest {
       Shell.run("cmp", "-n", 6 << 20, raw, device.path());
       assertThat(run(source, device.path()).already()).isTrue();
     }
+  }
+
+  /** A path says nothing: another device may have it tomorrow, and this one another path. */
+  @Test
+  void aDeviceIsKnownByWhatItIs() throws IOException {
+    assumeTrue(LoopDevice.isPossible(), "no loop devices: not root, or no driver");
+    var source = web.resolve("disk.qcow2").toString();
+    var ours = dir.resolve("ours");
+    var others = dir.resolve("others");
+    Shell.run("truncate", "-s", "8M", ours);
+    Shell.run("sh", "-c", "head -c 8M /dev/urandom >" + others);
+    Path path;
+    try (var device = LoopDevice.attach(ours)) {
+      run(source, device.path());
+      path = device.path();
+    }
+    Shell.run("losetup", path, others);
+    try {
+      var before = Shell.run("sha256sum", others);
+      assertThatThrownBy(() -> run(source, path, Optional.empty(), true))
+          .hasMessageContaining("holds bytes that Platter has not written there");
+      assertThat(Shell.run("sha256sum", others)).isEqualTo(before);
+      try (var device = LoopDevice.attach(ours)) {
+        assertThat(device.path()).isNotEqualTo(path);
+        var link = Files.createSymbolicLink(dir.resolve("link"), device.path());
+        assertThat(run(source, device.path()).already()).isTrue();
+        assertThat(run(source, link).already()).isTrue();
+      }
+    } finally {
+      Shell.run("losetup", "--detach", path);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ln -s ../secret", "mkfifo", "mkdir", "ln -s /dev/null"})
+  void aVolumeWhoseDiskIsNoFileIsLeftAlone(String made) throws IOException {
+    var volume = Files.createDirectory(dir.resolve("volume"));
+    var secret = Files.writeString(dir.resolve("secret"), "secret");
+    Shell.run("sh", "-c", "cd %s; %s disk.img".formatted(volume, made));
+    assertThatThrownBy(() -> run(web.resolve("disk.qcow2").toString(), volume))
+        .isInstanceOf(PlatterException.class);
+    assertThat(secret).hasContent("secret");
+    assertThat(names(volume)).containsExactly("disk.img");
   }
 
   /** Halts at so many bytes: nothing is flushed, no hook runs, no lock is given back. */

@@ -166,6 +166,142 @@ class UploadServerTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "Bearer",
+        "Bearer ",
+        "Bearer secret-toke",
+        "Bearer secret-token2",
+        "Bearer SECRET-TOKEN",
+        "bearer secret-token",
+        "Basic c2VjcmV0LXRva2VuOg==",
+        "Bearer eyJhbGciOiJub25lIn0.eyJhdWQiOiJkaXNrIn0.",
+        "<script>alert(1)</script>"
+      })
+  void anotherTokenIsNone(String header) throws Exception {
+    try (var server = serve()) {
+      var answer =
+          Shell.run("curl", "-s", "-i", "-H", "Authorization: " + header, url(server, "/disk"));
+      assertThat(answer).startsWith("HTTP/1.1 401 ").doesNotContain(TOKEN).doesNotContain("script");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "PUT /disk HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        "PUT /disk HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "PUT /disk HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "PUT /disk HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "PUT /disk HTTP/1.1\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n",
+        "PUT /disk HTTP/1.1\r\nAuthorization: a\r\n b\r\n\r\n",
+        "PUT /%zz HTTP/1.1\r\n\r\n",
+        "PUT\r\n\r\n",
+        "LONG"
+      })
+  void whatCanBeReadInTwoWaysIsNoRequest(String head) throws Exception {
+    var sent = head.equals("LONG") ? "GET / HTTP/1.1\r\nX: " + "x".repeat(20_000) : head;
+    try (var server = serve();
+        var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort())) {
+      socket.setSoTimeout(20_000);
+      socket.getOutputStream().write(sent.getBytes(StandardCharsets.US_ASCII));
+      var answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+      assertThat(answer).startsWith("HTTP/1.1 400 ").contains("\"reason\":\"Request\"");
+    }
+  }
+
+  /** Each holds a place, until somebody else wants it. */
+  @Test
+  void whoDoesNotSayWhatTheyWantKeepsNobodyOut() throws Exception {
+    var silent = new ArrayList<Socket>();
+    try (var server = serve()) {
+      for (int i = 0; i < 2 * Listener.PLACES; i++) {
+        var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
+        socket.getOutputStream().write('P');
+        silent.add(socket);
+      }
+      assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("201 ");
+      assertIsThere();
+      silent.getFirst().setSoTimeout(20_000);
+      assertThat(silent.getFirst().getInputStream().read()).isEqualTo(-1);
+    } finally {
+      for (var socket : silent) {
+        socket.close();
+      }
+    }
+  }
+
+  @Test
+  void aHeadThatDoesNotEndIsCutOff() throws Exception {
+    try (var server = serve(volume, 0, Duration.ofMillis(400));
+        var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort())) {
+      socket.setSoTimeout(20_000);
+      socket.getOutputStream().write("PUT /disk HT".getBytes(StandardCharsets.US_ASCII));
+      assertThat(socket.getInputStream().read()).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void archivesAreNotTaken() throws Exception {
+    try (var server = serve()) {
+      assertThat(curl("--data-binary", "@" + qcow2, url(server, "/v1beta1/upload-archive")))
+          .startsWith("404 ");
+    }
+  }
+
+  /** Halts when so many bytes have come. */
+  static final class Killed {
+    private Killed() {}
+
+    public static void main(String[] args) throws Exception {
+      var root = Path.of(args[0]);
+      long at = Long.parseLong(args[1]);
+      var options =
+          new UploadServer.Options(
+              new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+              new StateLayout(root.resolve("state"), root.resolve("run")),
+              root.resolve("volume"),
+              0,
+              false,
+              (Format) null,
+              Optional.empty(),
+              Duration.ofSeconds(30));
+      try (var server = UploadServer.start(options)) {
+        System.out.println(server.address().getPort());
+        while (server.offset() < at) {
+          Thread.onSpinWait();
+        }
+        Runtime.getRuntime().halt(9);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2_000_000})
+  void aServerThatWasKilledIsFollowedByOneThatBeginsAnew(long at) throws Exception {
+    var process =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Killed.class.getName(),
+                dir.toString(),
+                Long.toString(at))
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    var port = process.inputReader(StandardCharsets.UTF_8).readLine();
+    curl("-T", qcow2, "http://127.0.0.1:" + port + "/disk");
+    assertThat(process.waitFor()).isEqualTo(9);
+    assertThat(isHalf()).isTrue();
+    try (var server = serve()) {
+      assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("201 ");
+      assertIsThere();
+    }
+  }
+
   /** The start of a PUT by hand, so that it can stop in the middle. */
   private static Socket put(UploadServer server, long length, byte[] bytes) throws IOException {
     var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());

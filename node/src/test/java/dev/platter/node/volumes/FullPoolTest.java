@@ -20,6 +20,7 @@ class FullPoolTest {
 
   @TempDir Path root;
   private Path disk;
+  private VolumeDirectory directory;
 
   @BeforeEach
   void makeDisk() throws IOException {
@@ -33,14 +34,18 @@ class FullPoolTest {
   }
 
   @AfterEach
-  void unmountDisk() {
+  void unmountDisk() throws IOException {
+    if (directory != null) {
+      directory.close();
+    }
     if (disk != null) {
       Shell.run("umount", disk);
     }
   }
 
   private VolumeStore open() throws IOException {
-    return VolumeStore.open(VolumeDirectory.open(disk.resolve("pool"), ByteSize.parse("10Gi")));
+    directory = VolumeDirectory.open(disk.resolve("pool"), ByteSize.parse("10Gi"));
+    return VolumeStore.open(directory);
   }
 
   private void fill() {
@@ -60,6 +65,7 @@ class FullPoolTest {
   void isOpenedAndItsVolumesAreDeleted() throws IOException {
     var volume = open().create("a", SIZE, null);
     fill();
+    directory.close();
     var store = open();
     assertThat(store.volumes()).containsExactly(volume);
     store.delete(volume.id());
@@ -74,5 +80,8 @@ class FullPoolTest {
     fill();
     assertThatThrownBy(() -> store.create("b", SIZE, null)).isInstanceOf(NoRoomException.class);
     assertThatThrownBy(() -> store.snapshot("s", volume.id())).isInstanceOf(NoRoomException.class);
+    assertThatThrownBy(() -> store.expand(volume.id(), 2 * SIZE))
+        .isInstanceOf(NoRoomException.class);
+    assertThat(store.volume(volume.id())).contains(volume);
   }
 }

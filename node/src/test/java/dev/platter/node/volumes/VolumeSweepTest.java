@@ -108,11 +108,13 @@ class VolumeSweepTest {
     prepare(call);
     var process = spare == null ? start() : spare;
     Files.writeString(root.resolve("kill"), "none\n");
+    directory.abandon();
     try (var writer = process.outputWriter()) {
       writer.write(call + " " + moment + " " + tool);
     }
     assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
     assertThat(process.exitValue()).isIn(0, KILLED);
+    directory = VolumeSweep.directory(root);
     spare = start();
     var counted = Files.readString(root.resolve("tools"));
     settle(call);

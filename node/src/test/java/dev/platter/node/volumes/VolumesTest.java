@@ -13,7 +13,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -198,6 +201,7 @@ class VolumesTest {
     var files = use(volume, EXT4, false);
     Files.writeString(files.resolve("file"), "kept");
     Shell.run("umount", "--lazy", root.resolve("pool/volumes"));
+    directory.abandon();
 
     directory = VolumeDirectory.open(root.resolve("pool"), ByteSize.parse("2Gi"));
     store = VolumeStore.open(directory);
@@ -206,6 +210,29 @@ class VolumesTest {
     assertThat(store.room()).isEqualTo((2048 - 64) << 20);
     var clone = use(store.create("b", SIZE, of(volume)), EXT4, true);
     assertThat(clone.resolve("file")).hasContent("kept");
+  }
+
+  /** In an update the next one is there before the last one has ended. */
+  @Test
+  void aPoolIsOneDriversAndTheNextOneWaitsForIt() throws Exception {
+    var pool = root.resolve("pool");
+    assertThatThrownBy(() -> VolumeDirectory.open(pool, null, Duration.ZERO))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("another platter process is working on the volumes in " + pool);
+    var next = new CompletableFuture<VolumeDirectory>();
+    Thread.startVirtualThread(
+        () -> {
+          try {
+            next.complete(VolumeDirectory.open(pool, ByteSize.parse("1Gi")));
+          } catch (IOException e) {
+            next.completeExceptionally(e);
+          }
+        });
+    directory.close();
+    directory = next.get(30, TimeUnit.SECONDS);
+    store = VolumeStore.open(directory);
+    mounts = new VolumeMounts(store);
+    assertThat(store.volumes()).isEmpty();
   }
 
   @Test
