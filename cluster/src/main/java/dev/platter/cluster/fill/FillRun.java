@@ -59,19 +59,19 @@ public final class FillRun {
   }
 
   private static String fill(
-      Wanted wanted, Map<String, String> environment, ProgressServer progress) throws IOException {
+      Wanted wanted, Map<String, String> environment, ProgressServer progress)
+      throws IOException, InterruptedException {
     var all = FillHome.prepare(wanted, environment);
     var state = Path.of(environment.getOrDefault("HOME", "/tmp"), "state");
     var config =
         new NodeConfig(
             NodeConfig.layout(Optional.of(state), environment), Optional.empty(), Optional.empty());
+    var source = wanted.source();
+    if (source == null) {
+      return FillUpload.take(wanted, config.layout(), progress);
+    }
     return new DiskImport(
-            String.valueOf(wanted.source()),
-            wanted.target(),
-            wanted.digest(),
-            wanted.format(),
-            wanted.size(),
-            false)
+            source, wanted.target(), wanted.digest(), wanted.format(), wanted.size(), false)
         .run(config, all, progress)
         .digest();
   }
