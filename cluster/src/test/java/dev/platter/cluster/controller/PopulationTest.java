@@ -3,6 +3,7 @@ package dev.platter.cluster.controller;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.cluster.api.DiskImport;
+import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.FilledClaim;
@@ -18,10 +19,13 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodStatusBuilder;
 import io.fabric8.kubernetes.api.model.Quantity;
+import io.fabric8.kubernetes.api.model.Secret;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
@@ -263,12 +267,12 @@ class PopulationTest {
 
   @Test
   void aLateClassWaitsForTheScheduler() {
-    cluster.waits = java.util.Optional.of(true);
+    cluster.waits = Optional.of(true);
     settle();
     assertThat(pods).isZero();
     assertThat(said("root").reason()).isEqualTo(Reason.WAITING_FOR_CONSUMER.word());
     var claim = Objects.requireNonNull(cluster.claim("root"));
-    claim.getMetadata().setAnnotations(new java.util.HashMap<>());
+    claim.getMetadata().setAnnotations(new HashMap<>());
     claim.getMetadata().getAnnotations().put("volume.kubernetes.io/selected-node", "node2");
     reconciler.reconcile(KEY);
     assertThat(cluster.all(PersistentVolumeClaim.class))
@@ -280,6 +284,35 @@ class PopulationTest {
                     .containsEntry("volume.kubernetes.io/selected-node", "node2"));
     settle();
     filled();
+  }
+
+  @Test
+  void aPodThatTakesADiskHasOneSecretAndWaitsForNobody() {
+    var upload = new DiskUpload();
+    upload.setMetadata(new ObjectMetaBuilder().withNamespace("shop").withName("sent").build());
+    upload.setSpec(new DiskUpload.Spec(null, true));
+    cluster.add(upload);
+    var claim = claim("data");
+    claim.getSpec().getDataSourceRef().setKind(DiskUpload.KIND);
+    claim.getSpec().getDataSourceRef().setName("sent");
+    cluster.add(claim);
+    cluster.waits = Optional.of(true);
+    for (var i = 0; i < 3; i++) {
+      reconciler.reconcile("DiskUpload/shop/sent");
+    }
+    var secret = cluster.all(Secret.class);
+    assertThat(secret).hasSize(1);
+    assertThat(secret.getFirst().getData()).containsKeys("token", "tls.key", "tls.crt", "ca.crt");
+    assertThat(owners(secret.getFirst()))
+        .containsExactly(cluster.all(Pod.class).getFirst().getMetadata().getUid());
+
+    cluster.all(Pod.class).getFirst().getStatus().setPhase("Running");
+    cluster.progress = Optional.of(new Populations.Progress(0, -1));
+    reconciler.reconcile("DiskUpload/shop/sent");
+    assertThat(upload.said().claims().getFirst().reason()).isEqualTo("WaitingForUpload");
+    cluster.progress = Optional.of(new Populations.Progress(21, 50));
+    reconciler.reconcile("DiskUpload/shop/sent");
+    assertThat(upload.said().claims().getFirst().progress()).isEqualTo("42%");
   }
 
   @Test

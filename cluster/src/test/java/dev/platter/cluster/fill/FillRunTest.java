@@ -14,6 +14,8 @@ import dev.platter.model.PlatterException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -102,8 +104,8 @@ class FillRunTest {
   /** Trusts the authority of the Secret and nobody else. */
   private static Shell.Result curl(Path secret, int port, String url, Object... more) {
     var words =
-        new java.util.ArrayList<Object>(
-            java.util.List.of(
+        new ArrayList<Object>(
+            List.of(
                 "curl",
                 "-sS",
                 "--noproxy",
@@ -113,7 +115,7 @@ class FillRunTest {
                 "--resolve",
                 "platter-fill-1:" + port + ":127.0.0.1",
                 url));
-    words.addAll(java.util.List.of(more));
+    words.addAll(List.of(more));
     return Shell.shell().execute(words.toArray());
   }
 
