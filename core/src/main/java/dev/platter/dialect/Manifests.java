@@ -18,8 +18,8 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
  */
 public final class Manifests {
   private static final String KINDS =
-      "Pod, VM, VirtualMachine, VirtletVMIdentitySet, VirtletVMIdentity, PersistentVolumeClaim,"
-          + " PersistentVolume, Secret and ConfigMap";
+      "Pod, VM, VirtualMachine, VirtualMachineInstance, DataVolume, VirtletVMIdentitySet,"
+          + " VirtletVMIdentity, PersistentVolumeClaim, PersistentVolume, Secret and ConfigMap";
 
   private Manifests() {}
 
@@ -59,28 +59,32 @@ public final class Manifests {
     if (documents.isEmpty()) {
       problems.add(1, "", "the file is empty; describe a VM in it (see examples/)");
     }
-    var pods = new PodObjects(objects.with(others), problems);
-    for (var document : documents) {
-      objects = objects.with(pods(document, pods, problems));
+    // These come last, since they are made of other objects.
+    var single = documents.stream().flatMap(Manifests::single).toList();
+    var known = objects.with(others);
+    var pods = new PodObjects(known, problems);
+    var instances = new KubeVirtObjects(single, known, Names.fromFile(file), problems);
+    for (var document : single) {
+      if (KubeVirtObjects.isOne(document)) {
+        objects = objects.with(of(instances.read(document)));
+      } else if (kind(document).equals("Pod")) {
+        var fields = Fields.of(document, "", problems);
+        objects = fields == null ? objects : objects.with(pods.read(fields));
+      }
     }
     problems.throwIfAny();
     return objects;
   }
 
-  /** Pods come last, since they are made of other objects. */
-  private static Objects pods(Node node, PodObjects pods, Problems problems) {
-    var kind = VmObjects.child(node, "kind") instanceof ScalarNode word ? word.getValue() : "";
-    var out = Objects.NONE;
-    if (kind.equals("Pod")) {
-      var fields = Fields.of(node, "", problems);
-      return fields == null ? out : pods.read(fields);
-    }
-    if (kind.equals("List") && VmObjects.child(node, "items") instanceof SequenceNode items) {
-      for (var item : items.getValue()) {
-        out = out.with(pods(item, pods, problems));
-      }
-    }
-    return out;
+  private static String kind(Node node) {
+    return VmObjects.child(node, "kind") instanceof ScalarNode word ? word.getValue() : "";
+  }
+
+  /** The objects of a list, or the one that it is. */
+  private static Stream<Node> single(Node node) {
+    return kind(node).equals("List") && VmObjects.child(node, "items") instanceof SequenceNode list
+        ? list.getValue().stream().flatMap(Manifests::single)
+        : Stream.of(node);
   }
 
   private static boolean describesVm(Node document) {
@@ -145,7 +149,7 @@ public final class Manifests {
       return of(vms.fragment(list.getValue(), "disks"));
     }
     var fields = Fields.of(node, "", problems);
-    if (fields == null) {
+    if (fields == null || KubeVirtObjects.isOne(node)) {
       return Objects.NONE;
     }
     if (!fields.has("kind") && fields.has("disks") && node instanceof MappingNode) {
@@ -166,6 +170,7 @@ public final class Manifests {
         version(fields, "v1");
         yield Objects.NONE;
       }
+      case DataVolumes.KIND -> Objects.NONE;
       case "Secret" -> {
         version(fields, "v1");
         yield DataObjects.secret(fields);
