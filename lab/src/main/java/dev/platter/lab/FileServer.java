@@ -39,19 +39,21 @@ public final class FileServer implements AutoCloseable {
   private final Path root;
   private final @Nullable Certificates certificates;
   private final @Nullable Header required;
-  private final int port;
   private final List<Request> requests = new CopyOnWriteArrayList<>();
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private HttpServer server;
 
+  /** Free when it was first taken; kept when the server comes back. */
+  private final int port;
+
   private FileServer(
       String host, Path root, @Nullable Certificates certificates, @Nullable Header required) {
     this.host = host;
-    this.port = Loopback.freePort(host);
     this.root = root;
     this.certificates = certificates;
     this.required = required;
-    server = serve();
+    server = serve(0);
+    port = server.getAddress().getPort();
   }
 
   /** One header, as in {@code Authorization: Bearer secret}. */
@@ -81,9 +83,9 @@ public final class FileServer implements AutoCloseable {
     return new FileServer(host, root, certificates, header);
   }
 
-  private HttpServer serve() {
+  private HttpServer serve(int at) {
     try {
-      var address = new InetSocketAddress(InetAddress.ofLiteral(host), port);
+      var address = new InetSocketAddress(InetAddress.ofLiteral(host), at);
       HttpServer made;
       if (certificates == null) {
         made = HttpServer.create(address, 0);
@@ -209,7 +211,7 @@ public final class FileServer implements AutoCloseable {
   /** The same files at the same address again. */
   public void restart() {
     stop();
-    server = serve();
+    server = serve(port);
   }
 
   @Override

@@ -104,7 +104,7 @@ class LiveDisksTest {
     console.await("^@@READY", GuestNode.BOOT);
 
     disks().grow("root", ByteSize.mebibytes(80));
-    assertThat(ask(vm, console, "usleep 500000; cat /sys/block/sda/size"))
+    assertThat(ask(vm, console, "usleep 500000; cat /sys/block/$(basename $(disk root))/size"))
         .isEqualTo(Integer.toString(80 << 11));
 
     attach("{name: blank, source: {blank: {}}, size: 4Mi, keep: true}");
@@ -152,7 +152,7 @@ class LiveDisksTest {
             ask(
                 vm,
                 console,
-                "echo $(for d in root blank; do dd if=$(disk $d) bs=512 skip=100 count=2 2>/dev/null | tr -d '\\000'; done) $(cat /sys/block/sda/size)"))
+                "echo $(for d in root blank; do dd if=$(disk $d) bs=512 skip=100 count=2 2>/dev/null | tr -d '\\000'; done) $(cat /sys/block/$(basename $(disk root))/size)"))
         .isEqualTo("one two one two " + (80 << 11));
     guest.hangUp(vm);
     guest.node().remove(KEY, true);

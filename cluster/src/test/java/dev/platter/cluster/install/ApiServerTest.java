@@ -85,7 +85,7 @@ class ApiServerTest {
   void everyVmOfTheExamplesPassesTheSchema() throws IOException {
     var checked = new ArrayList<String>();
     try (var files = Files.list(EXAMPLES)) {
-      for (var file : files.sorted().toList()) {
+      for (var file : files.filter(Files::isRegularFile).sorted().toList()) {
         var text = Files.readString(file);
         if (text.lines().noneMatch(line -> line.startsWith("kind:"))) {
           continue;
@@ -93,7 +93,8 @@ class ApiServerTest {
         try (var all = Serialization.yamlMapper().readerFor(JsonNode.class).readValues(text)) {
           while (all.hasNext()) {
             var vm = (JsonNode) all.next();
-            if (!vm.path("kind").asText().matches("VM|VirtualMachine")) {
+            if (!vm.path("kind").asText().matches("VM|VirtualMachine")
+                || vm.path("apiVersion").asText().startsWith("kubevirt.io/")) {
               continue;
             }
             var name = file.getFileName().toString().replace(".yaml", "");

@@ -41,6 +41,8 @@ public final class ContainerRuntime {
   private static final String VM_LABEL = "dev.platter.vm";
   private static final String DISK_LABEL = "dev.platter.disk";
   private static final Duration LIMIT = Duration.ofMinutes(1);
+  private static final int LOOKS = 5;
+  private static final Duration BETWEEN_LOOKS = Duration.ofMillis(100);
   private static final Duration PULL_LIMIT = Duration.ofMinutes(10);
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -165,6 +167,27 @@ public final class ContainerRuntime {
     }
     change(
         files, List.of("tasks", "start", "-d", "--log-uri", files.log().toUri().toString(), word));
+  }
+
+  /**
+   * What a container said just before it ended is on its way to the log for a moment, and all there
+   * when its task is deleted. One that lives is left alone.
+   */
+  void settle(VolumeName name, ServiceAddress address, VolumeFiles files) throws IOException {
+    for (var i = 0; i < LOOKS; i++) {
+      if (state(name, address, files) == State.ENDED) {
+        if (taskStatus(address.container()).isPresent()) {
+          change(files, List.of("tasks", "delete", "-f", address.container()));
+        }
+        return;
+      }
+      try {
+        Thread.sleep(BETWEEN_LOOKS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
+    }
   }
 
   /** Removes the container, whatever its state, with all that belongs to it. */

@@ -97,7 +97,7 @@ public final class DynamicVolume {
       moments.accept(Moment.READY);
       return VolumeService.source(ask(service, address));
     } catch (PlatterException e) {
-      var details = ContainerLog.tail(files);
+      var details = lastWords(e);
       if (!made) {
         details = Stream.concat(details.stream(), undo(e).stream()).toList();
       }
@@ -108,6 +108,15 @@ public final class DynamicVolume {
       }
       throw e;
     }
+  }
+
+  /** Of a container that may have died of what it was asked. */
+  private List<String> lastWords(PlatterException failure) throws IOException {
+    var address = ServiceAddress.read(files);
+    if (failure.getCause() instanceof IOException && address.isPresent()) {
+      runtime.settle(name, address.get(), files);
+    }
+    return ContainerLog.tail(files);
   }
 
   /** What the container answered, if it did. */

@@ -32,8 +32,9 @@ public final class PrivateLibvirtExtension
   private Path directory;
   private PrivateLibvirt libvirt;
 
+  /** Tests ask for its address once, and on a busy machine need it much later. */
   public PrivateLibvirtExtension() {
-    this(Duration.ofSeconds(30));
+    this(Duration.ofMinutes(10));
   }
 
   PrivateLibvirtExtension(Duration idle) {
