@@ -43,13 +43,27 @@ final class Answers {
     final long offset;
     final long length;
     final NbdClient.@Nullable Read read;
+    final boolean inOnePiece;
     @Nullable List<Extent> extents;
     @Nullable String error;
+    boolean tooLargeForOnePiece;
 
-    Pending(long offset, long length, NbdClient.@Nullable Read read) {
+    private Pending(long offset, long length, NbdClient.@Nullable Read read, boolean inOnePiece) {
       this.offset = offset;
       this.length = length;
       this.read = read;
+      this.inOnePiece = inOnePiece;
+    }
+
+    static Pending map(long offset, long length) {
+      return new Pending(offset, length, null, false);
+    }
+
+    /**
+     * @param inOnePiece whether the answer must not come in several
+     */
+    static Pending read(NbdClient.Read read, boolean inOnePiece) {
+      return new Pending(read.offset(), read.bytes().remaining(), read, inOnePiece);
     }
 
     @Override
@@ -214,6 +228,10 @@ final class Answers {
     int number = all.getInt();
     int text = all.getShort() & 0xffff;
     require(text <= length - 6, request);
+    request.tooLargeForOnePiece =
+        number == ERROR_OVERFLOW
+            && request.inOnePiece
+            && destination(request).remaining() == request.length;
     request.error =
         "error "
             + Integer.toUnsignedString(number)

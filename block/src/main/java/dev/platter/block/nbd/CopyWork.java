@@ -1,5 +1,8 @@
 package dev.platter.block.nbd;
 
+import dev.platter.block.Extent;
+import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A disk in regions that workers take one after the other, and how much of it is done. */
@@ -11,6 +14,7 @@ final class CopyWork {
   private final long total;
   private final long region;
   private final int workers;
+  private final CopyMap map = new CopyMap();
   private final AtomicLong next = new AtomicLong();
   private final AtomicLong done = new AtomicLong();
 
@@ -37,6 +41,11 @@ final class CopyWork {
   /** Where a region ends. */
   long end(long start) {
     return region < total - start ? start + region : total;
+  }
+
+  /** What a part of a region consists of, from its beginning on, perhaps not to its end. */
+  List<Extent> extents(NbdClient client, long from, long to) throws IOException {
+    return map.extents(client, from, to, total);
   }
 
   void finished(long bytes) {

@@ -15,8 +15,10 @@ import org.jspecify.annotations.Nullable;
  * was asked for ahead.
  */
 final class CopyWorker {
-  private static final int REQUEST = 1 << 20;
-  private static final int IN_FLIGHT = 8;
+  /** As many as QEMU's server works on. */
+  private static final int MOST_IN_FLIGHT = 16;
+
+  private static final int MOST_BYTES_IN_FLIGHT = 8 << 20;
   private static final int ALIGNMENT = 4096;
 
   private final NbdClient client;
@@ -25,20 +27,25 @@ final class CopyWorker {
   private final int request;
   private final Deque<ByteBuffer> free = new ArrayDeque<>();
 
-  private CopyWorker(NbdClient client, CopyWork work, RawTarget target, Arena arena) {
+  private CopyWorker(NbdClient client, int request, CopyWork work, RawTarget target, Arena arena) {
     this.client = client;
     this.work = work;
     this.target = target;
-    this.request = Math.min(REQUEST, client.mostBytes());
-    for (int i = 0; i < IN_FLIGHT; i++) {
-      free.add(arena.allocate(request, ALIGNMENT).asByteBuffer());
+    this.request = Math.min(request, client.mostBytes());
+    for (int i = Math.min(MOST_IN_FLIGHT, MOST_BYTES_IN_FLIGHT / request); i > 0; i--) {
+      free.add(arena.allocate(this.request, ALIGNMENT).asByteBuffer());
     }
   }
 
-  /** Returns when there is no work left. */
-  static @Nullable Void run(NbdClient client, CopyWork work, RawTarget target) throws IOException {
+  /**
+   * Returns when there is no work left.
+   *
+   * @param request the most bytes to ask for at once
+   */
+  static @Nullable Void run(NbdClient client, int request, CopyWork work, RawTarget target)
+      throws IOException {
     try (Arena arena = Arena.ofConfined()) {
-      new CopyWorker(client, work, target, arena).run();
+      new CopyWorker(client, request, work, target, arena).run();
       return null;
     }
   }
@@ -54,7 +61,7 @@ final class CopyWorker {
 
   private void region(long start, long end) throws IOException {
     for (long at = start; at < end; ) {
-      for (Extent extent : client.extents(at, end - at)) {
+      for (Extent extent : work.extents(client, at, end)) {
         if (extent.isHole()) {
           target.zero(at, extent.length());
           work.finished(extent.length());

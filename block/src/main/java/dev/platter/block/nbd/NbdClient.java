@@ -39,6 +39,7 @@ public final class NbdClient implements AutoCloseable {
   private final Answers answers;
   private final ByteBuffer request = ByteBuffer.allocateDirect(REQUEST_BYTES);
   private final Deque<Read> done = new ArrayDeque<>();
+  private boolean inOnePiece;
   private long lastCookie;
 
   /**
@@ -54,6 +55,9 @@ public final class NbdClient implements AutoCloseable {
     var input = new Input(channel, INPUT);
     this.export = new Introduction(channel, input, name).run();
     this.answers = new Answers(input, export);
+    // Who may answer in pieces looks for holes first, which QEMU does anew for each read; with the
+    // map that is in vain.
+    this.inOnePiece = knowsHoles() && (export.flags() & SEND_DF) != 0;
   }
 
   /**
@@ -107,7 +111,7 @@ public final class NbdClient implements AutoCloseable {
     if (length > export.mostBytes() || inFlight() >= MOST_IN_FLIGHT) {
       throw new IllegalArgumentException("more than the server is to be asked for at once");
     }
-    send(CMD_READ, new Answers.Pending(read.offset, length, read));
+    send(CMD_READ, Answers.Pending.read(read, inOnePiece));
   }
 
   /** Waits for a read that was submitted, whichever is done first. */
@@ -145,7 +149,7 @@ public final class NbdClient implements AutoCloseable {
     if (!knowsHoles()) {
       return List.of(new Extent(length, Extent.Kind.DATA));
     }
-    var pending = new Answers.Pending(offset, Math.min(length, LARGEST_MAP), null);
+    var pending = Answers.Pending.map(offset, Math.min(length, LARGEST_MAP));
     send(CMD_BLOCK_STATUS, pending);
     while (pending.extents == null) {
       receive();
@@ -165,12 +169,14 @@ public final class NbdClient implements AutoCloseable {
       progress.run(); // the time that passed before was not the server's
     }
     answers.expect(++lastCookie, pending);
-    request(command, lastCookie, pending.offset, (int) pending.length);
+    int flags = pending.inOnePiece ? FLAG_DF : 0;
+    request(command, flags, lastCookie, pending.offset, (int) pending.length);
   }
 
-  private void request(int command, long cookie, long offset, int length) throws IOException {
+  private void request(int command, int flags, long cookie, long offset, int length)
+      throws IOException {
     request.clear();
-    request.putInt(REQUEST_MAGIC).putShort((short) 0).putShort((short) command);
+    request.putInt(REQUEST_MAGIC).putShort((short) flags).putShort((short) command);
     request.putLong(cookie).putLong(offset).putInt(length).flip();
     while (request.hasRemaining()) {
       channel.write(request);
@@ -180,6 +186,11 @@ public final class NbdClient implements AutoCloseable {
   private void receive() throws IOException {
     Answers.Pending finished = answers.next();
     progress.run();
+    if (finished.read != null && finished.tooLargeForOnePiece) {
+      inOnePiece = false;
+      send(CMD_READ, Answers.Pending.read(finished.read, inOnePiece));
+      return;
+    }
     if (finished.error != null) {
       throw new PeerException("the server answered " + finished + " with " + finished.error);
     }
@@ -192,7 +203,7 @@ public final class NbdClient implements AutoCloseable {
   @Override
   public void close() throws IOException {
     try (channel) {
-      request(CMD_DISC, ++lastCookie, 0, 0);
+      request(CMD_DISC, 0, ++lastCookie, 0, 0);
     } catch (IOException e) {
       // Nobody is there to say goodbye to.
     }

@@ -74,6 +74,9 @@ final class Protocol {
   static final int CHUNK_ERROR = 0x8001;
   static final int CHUNK_ERROR_OFFSET = 0x8002;
 
+  /** A read is too large to be answered in one chunk. */
+  static final int ERROR_OVERFLOW = 75;
+
   static final int STATE_HOLE = 1;
   static final int STATE_ZERO = 2;
 

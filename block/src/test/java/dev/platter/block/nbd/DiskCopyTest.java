@@ -52,6 +52,29 @@ class DiskCopyTest {
     }
   }
 
+  /** All of these cost QEMU's server much: maps, looking for holes in each read, large reads. */
+  @Test
+  void qemuIsAskedForTheMapOnceAndForReadsThatAreSmallAndInOnePiece() throws IOException {
+    Path disk = TestDisk.blank(directory.resolve("disk.raw"), 200 << 20);
+    try (var channel = FileChannel.open(disk, StandardOpenOption.WRITE)) {
+      for (int run = 0; run < 20; run++) {
+        channel.write(ByteBuffer.wrap(TestDisk.noise(1 << 20, run)), run * 10L << 20);
+      }
+    }
+    String log;
+    try (var server =
+        ForeignServer.qemuNbd(directory, "-e", 8, "-T", "nbd_receive_request", "-f", "raw", disk)) {
+      assertSame(disk, copyOf(server));
+      log = server.log();
+    }
+    List<String> requests = log.lines().filter(line -> line.contains("Got request")).toList();
+    assertThat(requests).filteredOn(line -> line.contains(".type = 0x7")).hasSize(1);
+    assertThat(requests)
+        .filteredOn(line -> line.contains(".type = 0x0"))
+        .hasSize(20 * 4)
+        .allMatch(line -> line.contains(".flags = 0x4,") && line.contains("len = 262144 "));
+  }
+
   private static String map(Path disk) {
     return run("qemu-img", "map", "-f", "raw", "--output=json", disk);
   }

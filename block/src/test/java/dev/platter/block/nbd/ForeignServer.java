@@ -71,6 +71,11 @@ final class ForeignServer implements AutoCloseable, DiskCopy.Source {
     }
   }
 
+  /** What it has said until now. */
+  String log() throws IOException {
+    return Files.readString(log);
+  }
+
   void kill() {
     process.destroyForcibly();
   }

@@ -14,6 +14,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -92,7 +93,11 @@ class LyingServersTest {
   }
 
   private static ByteBuffer export(long size) {
-    return ByteBuffer.allocate(12).putShort((short) 0).putLong(size).putShort((short) HAS_FLAGS);
+    return export(size, HAS_FLAGS);
+  }
+
+  private static ByteBuffer export(long size, int flags) {
+    return ByteBuffer.allocate(12).putShort((short) 0).putLong(size).putShort((short) flags);
   }
 
   private static ByteBuffer blockSizes(int least, int most) {
@@ -352,7 +357,7 @@ class LyingServersTest {
     refusedOnReading(wrong, chunk(0, CHUNK_OFFSET_DATA, 1, ByteBuffer.allocate(8).putLong(1000)));
     refusedOnReading(
         wrong, chunk(0, CHUNK_OFFSET_HOLE, 1, ByteBuffer.allocate(12).putLong(1000).putInt(0)));
-    ByteBuffer error = ByteBuffer.allocate(6).putInt(5).putShort((short) 0);
+    ByteBuffer error = error(5);
     refusedOnReading(
         wrong,
         chunk(0, CHUNK_ERROR, 1, error),
@@ -385,6 +390,43 @@ class LyingServersTest {
     refusedOnReading(
         "a wrong reply",
         chunk(CHUNK_DONE, CHUNK_ERROR, 1, ByteBuffer.allocate(6).putInt(5).putShort((short) 9)));
+  }
+
+  @Test
+  void aReadThatIsTooLargeForOnePieceIsAskedForAgainAndMayComeInSeveral() throws Exception {
+    var heard = new CompletableFuture<ByteBuffer>();
+    serve(
+        client -> {
+          ByteBuffer[] start = agreed();
+          start[4] = optionReply(OPT_GO, REP_INFO, export(SIZE, HAS_FLAGS | SEND_DF));
+          say(client, start);
+          say(client, chunk(CHUNK_DONE, CHUNK_ERROR, 1, error(ERROR_OVERFLOW)));
+          say(client, head(0, CHUNK_OFFSET_DATA, 2, 68, 68).putLong(1000).put(new byte[60]));
+          say(client, head(CHUNK_DONE, CHUNK_OFFSET_DATA, 2, 48, 48).putLong(1060).position(68));
+          ByteBuffer all = ByteBuffer.allocate(1000);
+          while (client.read(all) >= 0) {}
+          heard.complete(all.flip());
+        });
+    ByteBuffer bytes = ByteBuffer.allocate(100);
+    try (var client = connect()) {
+      client.read(1000, bytes);
+    }
+    assertThat(bytes.remaining()).isZero();
+    ByteBuffer all = heard.get();
+    int first = all.limit() - 3 * REQUEST_BYTES; // the last one is the goodbye
+    assertThat(all.getInt(first + 4)).isEqualTo(FLAG_DF << 16 | CMD_READ);
+    assertThat(all.getInt(first + REQUEST_BYTES + 4)).isEqualTo(CMD_READ);
+  }
+
+  @Test
+  void tooLargeIsNoAnswerToAReadThatMayComeInSeveralPieces() throws IOException {
+    refusedOnReading(
+        "a read of 100 bytes at 1000 with error 75",
+        chunk(CHUNK_DONE, CHUNK_ERROR, 1, error(ERROR_OVERFLOW)));
+  }
+
+  private static ByteBuffer error(int number) {
+    return ByteBuffer.allocate(6).putInt(number).putShort((short) 0);
   }
 
   @Test

@@ -62,9 +62,9 @@ class NbdClientFuzzTest {
     var answers = new Answers(new Input(server), export);
     var small = new NbdClient.Read(0, ByteBuffer.allocate(40));
     var large = new NbdClient.Read(4096, ByteBuffer.allocate(60_000));
-    answers.expect(1, new Answers.Pending(0, 40, small));
-    answers.expect(2, new Answers.Pending(4096, 60_000, large));
-    answers.expect(3, new Answers.Pending(0, SIZE, null));
+    answers.expect(1, Answers.Pending.read(small, false));
+    answers.expect(2, Answers.Pending.read(large, true));
+    answers.expect(3, Answers.Pending.map(0, SIZE));
     try {
       while (answers.outstanding() > 0) {
         check(answers.next());

@@ -26,6 +26,13 @@ final class Child {
   private static final int MOST_OUTPUT = 16 << 10;
   private static final long POLITE_SECONDS = 2;
 
+  /**
+   * What was freed is kept for the next buffer. Otherwise each read takes new memory, and that
+   * costs more than the bytes in it.
+   */
+  private static final String KEEP_MEMORY =
+      "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456";
+
   private final Process process;
   private final CompletableFuture<String> output;
 
@@ -45,6 +52,7 @@ final class Child {
     // Not ours: it may hold credentials, and proxies that were not meant for disks.
     builder.environment().keySet().retainAll(List.of("PATH"));
     builder.environment().put("LC_ALL", "C.UTF-8");
+    builder.environment().put("GLIBC_TUNABLES", KEEP_MEMORY);
 
     var started = new CompletableFuture<Process>();
     var output = new CompletableFuture<String>();
@@ -118,11 +126,16 @@ final class Child {
     }
   }
 
+  /** Has it end, and does not wait for that. */
+  void askToEnd() {
+    // By its handle: a Process closes what we have not yet read of its output.
+    process.toHandle().destroy();
+  }
+
   /** Ends it, by force if need be, and waits until it is gone. */
   void end() {
-    // By its handle: a Process closes what we have not yet read of its output.
+    askToEnd();
     ProcessHandle handle = process.toHandle();
-    handle.destroy();
     boolean interrupted = false;
     try {
       if (!process.waitFor(POLITE_SECONDS, TimeUnit.SECONDS)) {

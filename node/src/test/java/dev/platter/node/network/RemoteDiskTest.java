@@ -72,6 +72,7 @@ class RemoteDiskTest {
       server = ProcessHandle.of(open.pid()).orElseThrow();
       assertThat(open.size()).isEqualTo(64 << 20);
       assertThat(DiskCopy.toNewFile(open, copy, 100 << 20, (_, _) -> {})).isEqualTo(100 << 20);
+      assertThat(server.onExit()).succeedsWithin(LONG); // it did not wait for the sync
       assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(only())))
           .isEqualTo("rwx------");
     }
