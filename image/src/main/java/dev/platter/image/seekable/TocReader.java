@@ -4,11 +4,12 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.StreamReadFeature;
 import dev.platter.image.BadImageException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.HashMap;
-import java.util.Set;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a table of contents entry by entry, so that memory does not follow the size of the
@@ -25,14 +26,10 @@ final class TocReader {
                   .maxStringLength(1 << 20)
                   .maxDocumentLength(Estargz.MAX_TOC_JSON)
                   .build())
+          .disable(StreamReadFeature.AUTO_CLOSE_SOURCE)
           .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .build();
-
-  private static final Set<String> TEXTS =
-      Set.of("name", "type", "linkName", "digest", "chunkDigest", "chunkType");
-  private static final Set<String> NUMBERS =
-      Set.of("size", "offset", "innerOffset", "chunkOffset", "chunkSize");
 
   private TocReader() {}
 
@@ -96,35 +93,81 @@ final class TocReader {
   }
 
   private static Entry readEntry(JsonParser json) throws IOException {
-    var texts = new HashMap<String, String>();
-    var numbers = new HashMap<String, Long>();
+    var fields = new Fields();
     while (json.nextToken() != JsonToken.END_OBJECT) {
       String field = json.currentName();
       json.nextToken();
-      boolean again = false;
-      if (TEXTS.contains(field)) {
-        again = texts.put(field, text(json)) != null;
-      } else if (NUMBERS.contains(field)) {
-        again = numbers.put(field, number(json)) != null;
-      } else {
-        json.skipChildren();
-      }
-      if (again) {
-        throw new BadImageException("an entry has '" + field + "' twice");
+      fields.read(field, json);
+    }
+    return fields.entry();
+  }
+
+  /** The fields of one entry as they come. */
+  private static final class Fields {
+    private static final String NONE = "";
+    private static final long NO_NUMBER = -1;
+
+    private @Nullable String name;
+    private @Nullable String type;
+    private @Nullable String linkName;
+    private @Nullable String digest;
+    private @Nullable String chunkDigest;
+    private @Nullable String chunkType;
+    private long size = NO_NUMBER;
+    private long offset = NO_NUMBER;
+    private long innerOffset = NO_NUMBER;
+    private long chunkOffset = NO_NUMBER;
+    private long chunkSize = NO_NUMBER;
+
+    void read(String field, JsonParser json) throws IOException {
+      switch (field) {
+        case "name" -> name = text(json, name);
+        case "type" -> type = text(json, type);
+        case "linkName" -> linkName = text(json, linkName);
+        case "digest" -> digest = text(json, digest);
+        case "chunkDigest" -> chunkDigest = text(json, chunkDigest);
+        case "chunkType" -> chunkType = text(json, chunkType);
+        case "size" -> size = number(json, size);
+        case "offset" -> offset = number(json, offset);
+        case "innerOffset" -> innerOffset = number(json, innerOffset);
+        case "chunkOffset" -> chunkOffset = number(json, chunkOffset);
+        case "chunkSize" -> chunkSize = number(json, chunkSize);
+        default -> json.skipChildren();
       }
     }
-    return new Entry(
-        texts.getOrDefault("name", ""),
-        texts.getOrDefault("type", ""),
-        texts.getOrDefault("linkName", ""),
-        numbers.getOrDefault("size", 0L),
-        numbers.getOrDefault("offset", 0L),
-        numbers.getOrDefault("innerOffset", 0L),
-        numbers.getOrDefault("chunkOffset", 0L),
-        numbers.getOrDefault("chunkSize", 0L),
-        texts.getOrDefault("digest", ""),
-        texts.getOrDefault("chunkDigest", ""),
-        texts.getOrDefault("chunkType", ""));
+
+    private static String text(JsonParser json, @Nullable String before) throws IOException {
+      if (before != null) {
+        throw twice(json);
+      }
+      return TocReader.text(json);
+    }
+
+    private static long number(JsonParser json, long before) throws IOException {
+      if (before != NO_NUMBER) {
+        throw twice(json);
+      }
+      return TocReader.number(json);
+    }
+
+    private static BadImageException twice(JsonParser json) throws IOException {
+      return new BadImageException("an entry has '" + json.currentName() + "' twice");
+    }
+
+    Entry entry() {
+      return new Entry(
+          Objects.requireNonNullElse(name, NONE),
+          Objects.requireNonNullElse(type, NONE),
+          Objects.requireNonNullElse(linkName, NONE),
+          Math.max(0, size),
+          Math.max(0, offset),
+          Math.max(0, innerOffset),
+          Math.max(0, chunkOffset),
+          Math.max(0, chunkSize),
+          Objects.requireNonNullElse(digest, NONE),
+          Objects.requireNonNullElse(chunkDigest, NONE),
+          Objects.requireNonNullElse(chunkType, NONE));
+    }
   }
 
   private static void expect(JsonToken found, JsonToken expected, String what)
