@@ -1,6 +1,5 @@
 package dev.platter.image.seekable;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.platter.image.BadImageException;
 import dev.platter.image.ChunkedFile;
@@ -95,8 +94,6 @@ public final class Toc {
       return table.finish();
     } catch (BadImageException e) {
       throw refused(String.valueOf(e.getMessage()), e);
-    } catch (JsonProcessingException e) {
-      throw refused("it is not valid JSON: " + Printable.of(e.getOriginalMessage()), e);
     } catch (IOException e) {
       // All bytes are in memory: whatever fails is their fault.
       throw refused("it cannot be read: " + Printable.of(String.valueOf(e.getMessage())), e);
@@ -135,7 +132,7 @@ public final class Toc {
     var hashed = new DigestInputStream(json, Digest.sha256());
     try {
       TocReader.read(hashed, table);
-    } catch (BadImageException | JsonProcessingException e) {
+    } catch (BadImageException e) {
       checkAll(hashed, digest);
       throw e;
     }

@@ -127,6 +127,20 @@ class HostileLayerTest {
     assertRefused(json, "");
   }
 
+  /** Whoever fetched it should know that these are not the bytes which they asked for. */
+  @ParameterizedTest
+  @ValueSource(strings = {"nonsense", "{\"version\": 1, \"entries\": []} more", "{\"version\": 7}"})
+  void bytesThatAreNotTheTablesAreRefusedAsSuch(String json) throws IOException {
+    byte[] member = member("stargz.index.json", json.getBytes(StandardCharsets.UTF_8));
+    assertThatThrownBy(
+            () ->
+                SeekableLayer.open(
+                    member, new TocPosition(TOC_OFFSET, member.length), Digest.parse(DIGEST)))
+        .isInstanceOf(BadImageException.class)
+        .hasMessageContaining("its digest is ")
+        .hasMessageContaining("the manifest says " + DIGEST);
+  }
+
   @Test
   void whatFollowsTheTableIsRefused() {
     assertRefused(GOOD + "{}", "something follows the document");
