@@ -117,7 +117,10 @@ class RawTargetsTest {
     }
   }
 
-  /** Small clusters may start in the middle of a block; some do so in both files. */
+  /**
+   * Small clusters may start in the middle of a block. One of eight does so at the same place of a
+   * block in both files: its whole blocks are shared, what is before and after them is not.
+   */
   @Test
   void onXfsWhatDoesNotFillBlocksIsCopied() throws IOException {
     try (Loop loop = new Loop(dir, "400M")) {
@@ -125,9 +128,14 @@ class RawTargetsTest {
       Path image = xfs.resolve("disk.qcow2");
       Path raw = xfs.resolve("disk.raw");
       int shared = 0;
-      for (int phase = 0; phase < 8; phase++) {
+      for (int before = 1; before <= 8; before++) {
         Qemu.img("create", "-f", "qcow2", "-o", "cluster_size=512", image, SIZE);
-        Qemu.io(image, "qcow2", "write -P 7 " + ((3 << 20) + 512 * phase) + " 3071k");
+        Qemu.io(
+            image,
+            "qcow2",
+            "write -P 6 20992 " + 512 * before,
+            "write -P 7 " + 3 * 512 + " 10k",
+            "write -P 8 4M 2k");
         copy(image, RawTarget.create(raw));
         compare(image, raw);
         ForeignTool.run(xfs, "sync", "-f", raw.toString());
@@ -135,7 +143,7 @@ class RawTargetsTest {
         Files.delete(image);
         Files.delete(raw);
       }
-      assertThat(shared).isPositive();
+      assertThat(shared).isEqualTo(1);
     }
   }
 
@@ -145,7 +153,8 @@ class RawTargetsTest {
       Path xfs = loop.mountXfs();
       Path image = xfs.resolve("disk.qcow2");
       Qemu.img("create", "-f", "qcow2", image, "1100M");
-      Qemu.io(image, "qcow2", "write -P 1 1M 33M", "write -P 2 1060M 9M");
+      Qemu.io(
+          image, "qcow2", "write -P 1 1M 33M", "write -P 2 1060M 9M", "write -c -P 3 1080M 64k");
       Path raw = xfs.resolve("disk.raw");
       List<Long> seen = new ArrayList<>();
       try (Qcow2Reader reader = Qcow2Reader.open(image, Limits.DEFAULT);
@@ -153,7 +162,7 @@ class RawTargetsTest {
         reader.copyTo(target, seen::add);
       }
       Qemu.img("compare", "-f", "raw", "-F", "qcow2", raw, image);
-      assertThat(seen).containsExactly(1L << 30, 1100L << 20);
+      assertThat(seen).startsWith(1L << 30).isSorted().endsWith(1100L << 20);
     }
   }
 
