@@ -8,15 +8,12 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes stretches of the disk to their places in the target, the cheapest way that there is: what
- * lies in a file as it is, is shared with it or else written out of the page cache without being
- * copied into this process first; what is packed is unpacked right into the buffer that is written,
- * several clusters at once. Belongs to one thread.
+ * Writes stretches of the disk to their places in the target, except for what {@link ExtentShare}
+ * has shared, the cheapest way that there is: what lies in a file as it is, is written out of the
+ * page cache without being copied into this process first; what is packed is unpacked right into
+ * the buffer that is written, several clusters at once. Belongs to one thread.
  */
 final class ExtentCopy implements ExtentVisitor {
-  /** What file systems that share blocks want ranges to be multiples of. */
-  private static final int SHARED_BLOCK = 4096;
-
   /** Below this, mapping a range costs more than copying it. */
   private static final int WORTH_MAPPING = 128 << 10;
 
@@ -27,17 +24,25 @@ final class ExtentCopy implements ExtentVisitor {
   private final @Nullable NativeFile file;
   private final Workspace workspace;
   private final RawTarget target;
-  private boolean sharing;
+  private final long sharedTo;
 
   private @Nullable ByteBuffer batch;
   private long batchGuest;
 
-  ExtentCopy(Tables tables, @Nullable NativeFile file, Workspace workspace, RawTarget target) {
+  /**
+   * @param sharedTo see {@link ExtentShare#end}
+   */
+  ExtentCopy(
+      Tables tables,
+      @Nullable NativeFile file,
+      Workspace workspace,
+      RawTarget target,
+      long sharedTo) {
     this.tables = tables;
     this.file = file;
     this.workspace = workspace;
     this.target = target;
-    this.sharing = file != null;
+    this.sharedTo = sharedTo;
   }
 
   @Override
@@ -49,26 +54,20 @@ final class ExtentCopy implements ExtentVisitor {
   public void data(long guest, long host, long length) throws IOException {
     flush();
     long inFile = Math.clamp(tables.fileSize - host, 0, length);
-    long done = shared(guest, host, inFile);
-    if (file != null && inFile - done >= WORTH_MAPPING) {
-      writeMapped(file, guest + done, host + done, inFile - done);
-    } else {
-      copy(guest + done, host + done, inFile - done);
-    }
+    ExtentShare.Part shared = ExtentShare.Part.shared(guest, host, guest < sharedTo ? inFile : 0);
+    write(guest, host, shared.from());
+    write(guest + shared.to(), host + shared.to(), inFile - shared.to());
     if (inFile < length) {
       target.zero(guest + inFile, length - inFile);
     }
   }
 
-  /** How many bytes are there by sharing. */
-  private long shared(long guest, long host, long length) throws IOException {
-    long whole = length - length % SHARED_BLOCK;
-    if (!sharing || file == null || whole == 0 || (guest | host) % SHARED_BLOCK != 0) {
-      return 0;
+  private void write(long guest, long host, long length) throws IOException {
+    if (file != null && length >= WORTH_MAPPING) {
+      writeMapped(file, guest, host, length);
+    } else {
+      copy(guest, host, length);
     }
-    // What cannot be shared once is not tried again.
-    sharing = target.share(guest, file, host, whole);
-    return sharing ? whole : 0;
   }
 
   private void writeMapped(NativeFile source, long guest, long host, long length)

@@ -4,6 +4,7 @@ import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.RawTarget;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -14,15 +15,18 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the whole disk into a raw file. The disk is cut into segments; each thread takes the next
- * one, reads the part of the tables it needs, reads or unpacks, and writes at the segment's place.
- * Nothing is queued and nothing is handed over, so memory is that of the workspaces alone, and the
- * writes advance through the file nearly in order. The first failure stops the other threads at
- * their next segment.
+ * Writes the whole disk into a raw file. First one thread shares what can be shared. What is left
+ * is cut into segments; each thread takes the next one, reads the part of the tables it needs,
+ * reads or unpacks, and writes at the segment's place. Nothing is queued and nothing is handed
+ * over, so memory is that of the workspaces alone, and the writes advance through the file nearly
+ * in order. The first failure stops the other threads at their next segment.
  */
 final class RawExport {
   /** A multiple of every cluster size, large enough for long runs, small enough to share out. */
   private static final long SEGMENT = 4 << 20;
+
+  /** What is shared at once; a multiple of a segment. One that needs no more is told of. */
+  private static final long STRETCH = 1 << 30;
 
   private final Tables tables;
   private final @Nullable NativeFile file;
@@ -34,6 +38,9 @@ final class RawExport {
   private long next;
   private long done;
   private boolean failed;
+
+  private final BitSet shared = new BitSet();
+  private long sharedTo;
 
   /**
    * @param file the image, if it is a file
@@ -48,6 +55,27 @@ final class RawExport {
   }
 
   void run(int threads) throws IOException {
+    if (file != null) {
+      share(new ExtentShare(tables, file, target));
+    }
+    if (done < size) {
+      copy(threads);
+    }
+  }
+
+  private void share(ExtentShare share) throws IOException {
+    ExtentWalk walk = new ExtentWalk(tables);
+    for (long from = 0; from < size && share.works(); from += STRETCH) {
+      long to = Math.min(size, from + STRETCH);
+      if (share.isEnough(walk, from, to)) {
+        shared.set(Math.toIntExact(from / STRETCH));
+        report(to - from);
+      }
+    }
+    sharedTo = share.end();
+  }
+
+  private void copy(int threads) throws IOException {
     int useful = Math.clamp(Math.ceilDiv(size, SEGMENT), 1, threads);
     Callable<Void> lane =
         () -> {
@@ -75,7 +103,7 @@ final class RawExport {
   private void copySegments() throws IOException {
     boolean finished = false;
     try (Workspace workspace = new Workspace(tables)) {
-      ExtentCopy copy = new ExtentCopy(tables, file, workspace, target);
+      ExtentCopy copy = new ExtentCopy(tables, file, workspace, target, sharedTo);
       for (long from = take(); from < size; from = take()) {
         long to = Math.min(size, from + SEGMENT);
         workspace.walk.walk(from, to, copy);
@@ -96,6 +124,9 @@ final class RawExport {
     synchronized (lock) {
       if (failed) {
         return size;
+      }
+      while (next < size && shared.get((int) (next / STRETCH))) {
+        next += STRETCH;
       }
       long from = next;
       next += SEGMENT;

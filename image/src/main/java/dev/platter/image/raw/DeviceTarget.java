@@ -94,6 +94,11 @@ final class DeviceTarget implements RawTarget {
   }
 
   @Override
+  public boolean mayShare() {
+    return false;
+  }
+
+  @Override
   public boolean share(long at, NativeFile source, long offset, long length) {
     return false;
   }

@@ -69,6 +69,11 @@ final class FileTarget implements RawTarget {
   public void zero(long at, long length) {}
 
   @Override
+  public boolean mayShare() {
+    return file != null;
+  }
+
+  @Override
   public boolean share(long at, NativeFile source, long offset, long length) {
     return file != null && file.cloneRange(source, offset, length, at);
   }

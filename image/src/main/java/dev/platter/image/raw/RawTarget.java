@@ -54,6 +54,9 @@ public sealed interface RawTarget extends Closeable permits FileTarget, DeviceTa
   /** Makes a range read as zeros. */
   void zero(long at, long length) throws IOException;
 
+  /** Whether {@link #share} is worth a try. */
+  boolean mayShare();
+
   /**
    * Makes a range the same blocks as a range of a file, without a copy; both then go their own
    * ways.

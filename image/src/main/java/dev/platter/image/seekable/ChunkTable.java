@@ -37,6 +37,8 @@ final class ChunkTable {
   private int memberCount;
   private int chunks;
   private @Nullable FileChunks file;
+  private String lastName = "";
+  private String lastNormalised = TarEntry.normalise("");
   private long lastOffset;
   private long lastInner;
   private long count;
@@ -52,7 +54,7 @@ final class ChunkTable {
 
   void add(Entry entry) throws BadImageException {
     count++;
-    String name = TarEntry.normalise(entry.name());
+    String name = normalised(entry.name());
     TarEntry.@Nullable Type type =
         switch (entry.type()) {
           case "reg" -> TarEntry.Type.FILE;
@@ -79,6 +81,15 @@ final class ChunkTable {
       place(entry);
       openChunk(entry, file);
     }
+  }
+
+  /** All chunks of a file have its name. */
+  private String normalised(String name) {
+    if (!name.equals(lastName)) {
+      lastName = name;
+      lastNormalised = TarEntry.normalise(name);
+    }
+    return lastNormalised;
   }
 
   private void startFile(@Nullable FileChunks next) throws BadImageException {

@@ -1,6 +1,5 @@
 package dev.platter.image.seekable;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.platter.image.BadImageException;
 import dev.platter.image.ChunkedFile;
@@ -11,7 +10,8 @@ import dev.platter.image.tar.TarReader;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.security.MessageDigest;
+import java.io.OutputStream;
+import java.security.DigestInputStream;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -57,10 +57,7 @@ public final class Toc {
     }
     return read(
         new ChunkTable(Packing.GZIP, position.offset()),
-        () -> {
-          check(hash(estargz(member)), digest);
-          return estargz(member);
-        });
+        table -> readVerified(estargz(member), digest, table));
   }
 
   /**
@@ -74,7 +71,7 @@ public final class Toc {
     }
     return read(
         new ChunkTable(Packing.ZSTD, position.offset()),
-        () -> {
+        table -> {
           check(Digest.of(packed), position.digest());
           byte[] json;
           try (var zstd = new ZstdInputStream(new ByteArrayInputStream(packed))) {
@@ -83,22 +80,20 @@ public final class Toc {
           if (json.length != position.plainLength()) {
             throw new BadImageException("it does not unpack to the bytes that the manifest says");
           }
-          return new ByteArrayInputStream(json);
+          TocReader.read(new ByteArrayInputStream(json), table);
         });
   }
 
-  private interface Json {
-    InputStream open() throws IOException;
+  private interface Filling {
+    void fill(ChunkTable table) throws IOException;
   }
 
-  private static Toc read(ChunkTable table, Json json) throws BadImageException {
+  private static Toc read(ChunkTable table, Filling json) throws BadImageException {
     try {
-      TocReader.read(json.open(), table);
+      json.fill(table);
       return table.finish();
     } catch (BadImageException e) {
       throw refused(String.valueOf(e.getMessage()), e);
-    } catch (JsonProcessingException e) {
-      throw refused("it is not valid JSON: " + Printable.of(e.getOriginalMessage()), e);
     } catch (IOException e) {
       // All bytes are in memory: whatever fails is their fault.
       throw refused("it cannot be read: " + Printable.of(String.valueOf(e.getMessage())), e);
@@ -128,12 +123,24 @@ public final class Toc {
     return tar.content();
   }
 
-  private static Digest hash(InputStream in) throws IOException {
-    MessageDigest hash = Digest.sha256();
-    byte[] buffer = new byte[64 << 10];
-    for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-      hash.update(buffer, 0, n);
+  /**
+   * Reads and hashes at once: a guest waits for it, and unpacking takes longest. Bytes that are not
+   * those of the manifest are refused as such, whatever else is wrong with them.
+   */
+  private static void readVerified(InputStream json, Digest digest, ChunkTable table)
+      throws IOException {
+    var hashed = new DigestInputStream(json, Digest.sha256());
+    try {
+      TocReader.read(hashed, table);
+    } catch (BadImageException e) {
+      checkAll(hashed, digest);
+      throw e;
     }
-    return Digest.finish(hash);
+    checkAll(hashed, digest);
+  }
+
+  private static void checkAll(DigestInputStream in, Digest expected) throws IOException {
+    in.transferTo(OutputStream.nullOutputStream());
+    check(Digest.finish(in.getMessageDigest()), expected);
   }
 }

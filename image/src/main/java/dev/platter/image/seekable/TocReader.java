@@ -1,39 +1,17 @@
 package dev.platter.image.seekable;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.core.StreamReadConstraints;
 import dev.platter.image.BadImageException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.HashMap;
-import java.util.Set;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a table of contents entry by entry, so that memory does not follow the size of the
- * document: no field name is remembered, and fields that say nothing about where bytes are, are
- * skipped. A field that counts must not appear twice, since readers disagree about which one
- * counts.
+ * document: fields that say nothing about where bytes are, are skipped. A field that counts must
+ * not appear twice, since readers disagree about which one counts.
  */
 final class TocReader {
-  private static final JsonFactory JSON =
-      JsonFactory.builder()
-          .streamReadConstraints(
-              StreamReadConstraints.builder()
-                  .maxNestingDepth(16)
-                  .maxStringLength(1 << 20)
-                  .maxDocumentLength(Estargz.MAX_TOC_JSON)
-                  .build())
-          .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
-          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-          .build();
-
-  private static final Set<String> TEXTS =
-      Set.of("name", "type", "linkName", "digest", "chunkDigest", "chunkType");
-  private static final Set<String> NUMBERS =
-      Set.of("size", "offset", "innerOffset", "chunkOffset", "chunkSize");
-
   private TocReader() {}
 
   /** One entry; a number that is left out is 0, a text that is left out is empty. */
@@ -56,15 +34,17 @@ final class TocReader {
   }
 
   static void read(InputStream in, ChunkTable table) throws IOException {
+    var json = new JsonText(in);
     long version = 0;
     boolean entries = false;
-    try (JsonParser json = JSON.createParser(in)) {
-      expect(json.nextToken(), JsonToken.START_OBJECT, "the document");
-      while (json.nextToken() != JsonToken.END_OBJECT) {
-        String field = json.currentName();
-        json.nextToken();
+    if (!json.opens('{')) {
+      throw new BadImageException("the document is not an object");
+    }
+    if (!json.isEmpty('}')) {
+      do {
+        String field = json.name();
         switch (field) {
-          case "version" -> version = number(json);
+          case "version" -> version = number(json, field);
           case "entries" -> {
             if (entries) {
               throw new BadImageException("it has 'entries' twice");
@@ -72,12 +52,12 @@ final class TocReader {
             entries = true;
             readEntries(json, table);
           }
-          default -> json.skipChildren();
+          default -> json.skip();
         }
-      }
-      if (json.nextToken() != null) {
-        throw new BadImageException("something follows the document");
-      }
+      } while (json.goesOn('}'));
+    }
+    if (!json.isAtEnd()) {
+      throw new BadImageException("something follows the document");
     }
     if (version != 1) {
       throw new BadImageException("its version is " + version + ", only 1 is known");
@@ -87,68 +67,107 @@ final class TocReader {
     }
   }
 
-  private static void readEntries(JsonParser json, ChunkTable table) throws IOException {
-    expect(json.currentToken(), JsonToken.START_ARRAY, "'entries'");
-    while (json.nextToken() != JsonToken.END_ARRAY) {
-      expect(json.currentToken(), JsonToken.START_OBJECT, "an entry");
-      table.add(readEntry(json));
+  private static void readEntries(JsonText json, ChunkTable table) throws IOException {
+    if (!json.opens('[')) {
+      throw new BadImageException("'entries' is not a list");
     }
+    if (json.isEmpty(']')) {
+      return;
+    }
+    do {
+      if (!json.opens('{')) {
+        throw new BadImageException("an entry is not an object");
+      }
+      table.add(readEntry(json));
+    } while (json.goesOn(']'));
   }
 
-  private static Entry readEntry(JsonParser json) throws IOException {
-    var texts = new HashMap<String, String>();
-    var numbers = new HashMap<String, Long>();
-    while (json.nextToken() != JsonToken.END_OBJECT) {
-      String field = json.currentName();
-      json.nextToken();
-      boolean again = false;
-      if (TEXTS.contains(field)) {
-        again = texts.put(field, text(json)) != null;
-      } else if (NUMBERS.contains(field)) {
-        again = numbers.put(field, number(json)) != null;
-      } else {
-        json.skipChildren();
+  private static Entry readEntry(JsonText json) throws IOException {
+    var fields = new Fields();
+    if (!json.isEmpty('}')) {
+      do {
+        fields.read(json.name(), json);
+      } while (json.goesOn('}'));
+    }
+    return fields.entry();
+  }
+
+  /** The fields of one entry as they come. */
+  private static final class Fields {
+    private static final String NO_TEXT = "";
+    private static final long NO_NUMBER = -1;
+
+    private @Nullable String name;
+    private @Nullable String type;
+    private @Nullable String linkName;
+    private @Nullable String digest;
+    private @Nullable String chunkDigest;
+    private @Nullable String chunkType;
+    private long size = NO_NUMBER;
+    private long offset = NO_NUMBER;
+    private long innerOffset = NO_NUMBER;
+    private long chunkOffset = NO_NUMBER;
+    private long chunkSize = NO_NUMBER;
+
+    void read(String field, JsonText json) throws IOException {
+      switch (field) {
+        case "name" -> name = text(json, field, name);
+        case "type" -> type = text(json, field, type);
+        case "linkName" -> linkName = text(json, field, linkName);
+        case "digest" -> digest = text(json, field, digest);
+        case "chunkDigest" -> chunkDigest = text(json, field, chunkDigest);
+        case "chunkType" -> chunkType = text(json, field, chunkType);
+        case "size" -> size = number(json, field, size);
+        case "offset" -> offset = number(json, field, offset);
+        case "innerOffset" -> innerOffset = number(json, field, innerOffset);
+        case "chunkOffset" -> chunkOffset = number(json, field, chunkOffset);
+        case "chunkSize" -> chunkSize = number(json, field, chunkSize);
+        default -> json.skip();
       }
+    }
+
+    private static String text(JsonText json, String field, @Nullable String before)
+        throws IOException {
+      refuseTwice(field, before != null);
+      @Nullable String text = json.text();
+      if (text == null) {
+        throw new BadImageException("'" + field + "' of an entry is not a text");
+      }
+      return text;
+    }
+
+    private static long number(JsonText json, String field, long before) throws IOException {
+      refuseTwice(field, before != NO_NUMBER);
+      return TocReader.number(json, field);
+    }
+
+    private static void refuseTwice(String field, boolean again) throws BadImageException {
       if (again) {
         throw new BadImageException("an entry has '" + field + "' twice");
       }
     }
-    return new Entry(
-        texts.getOrDefault("name", ""),
-        texts.getOrDefault("type", ""),
-        texts.getOrDefault("linkName", ""),
-        numbers.getOrDefault("size", 0L),
-        numbers.getOrDefault("offset", 0L),
-        numbers.getOrDefault("innerOffset", 0L),
-        numbers.getOrDefault("chunkOffset", 0L),
-        numbers.getOrDefault("chunkSize", 0L),
-        texts.getOrDefault("digest", ""),
-        texts.getOrDefault("chunkDigest", ""),
-        texts.getOrDefault("chunkType", ""));
-  }
 
-  private static void expect(JsonToken found, JsonToken expected, String what)
-      throws BadImageException {
-    if (found != expected) {
-      throw new BadImageException(
-          what + " is not " + (expected == JsonToken.START_ARRAY ? "a list" : "an object"));
+    Entry entry() {
+      return new Entry(
+          Objects.requireNonNullElse(name, NO_TEXT),
+          Objects.requireNonNullElse(type, NO_TEXT),
+          Objects.requireNonNullElse(linkName, NO_TEXT),
+          Math.max(0, size),
+          Math.max(0, offset),
+          Math.max(0, innerOffset),
+          Math.max(0, chunkOffset),
+          Math.max(0, chunkSize),
+          Objects.requireNonNullElse(digest, NO_TEXT),
+          Objects.requireNonNullElse(chunkDigest, NO_TEXT),
+          Objects.requireNonNullElse(chunkType, NO_TEXT));
     }
   }
 
-  private static String text(JsonParser json) throws IOException {
-    if (json.currentToken() != JsonToken.VALUE_STRING) {
-      throw new BadImageException("'" + json.currentName() + "' of an entry is not a text");
+  private static long number(JsonText json, String field) throws IOException {
+    long number = json.number(ChunkTable.MAX_NUMBER);
+    if (number < 0) {
+      throw new BadImageException("'" + field + "' is not a possible number");
     }
-    return json.getText();
-  }
-
-  private static long number(JsonParser json) throws IOException {
-    if (json.currentToken() != JsonToken.VALUE_NUMBER_INT
-        || json.getNumberType() == JsonParser.NumberType.BIG_INTEGER
-        || json.getLongValue() < 0
-        || json.getLongValue() > ChunkTable.MAX_NUMBER) {
-      throw new BadImageException("'" + json.currentName() + "' is not a possible number");
-    }
-    return json.getLongValue();
+    return number;
   }
 }

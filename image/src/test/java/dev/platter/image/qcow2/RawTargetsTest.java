@@ -14,7 +14,9 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -112,6 +114,55 @@ class RawTargetsTest {
       ForeignTool.run(xfs, "cp", image.toString(), "before.qcow2");
       Qemu.io(raw, "raw", "write -P 77 0 " + SIZE);
       compare(xfs.resolve("before.qcow2"), image, "qcow2");
+    }
+  }
+
+  /**
+   * Small clusters may start in the middle of a block. One of eight does so at the same place of a
+   * block in both files: its whole blocks are shared, what is before and after them is not.
+   */
+  @Test
+  void onXfsWhatDoesNotFillBlocksIsCopied() throws IOException {
+    try (Loop loop = new Loop(dir, "400M")) {
+      Path xfs = loop.mountXfs();
+      Path image = xfs.resolve("disk.qcow2");
+      Path raw = xfs.resolve("disk.raw");
+      int shared = 0;
+      for (int before = 1; before <= 8; before++) {
+        Qemu.img("create", "-f", "qcow2", "-o", "cluster_size=512", image, SIZE);
+        Qemu.io(
+            image,
+            "qcow2",
+            "write -P 6 20992 " + 512 * before,
+            "write -P 7 " + 3 * 512 + " 10k",
+            "write -P 8 4M 2k");
+        copy(image, RawTarget.create(raw));
+        compare(image, raw);
+        ForeignTool.run(xfs, "sync", "-f", raw.toString());
+        shared += ForeignTool.run(xfs, "filefrag", "-v", raw.toString()).contains("shared") ? 1 : 0;
+        Files.delete(image);
+        Files.delete(raw);
+      }
+      assertThat(shared).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void onXfsWhatIsSharedIsDoneAtOnce() throws IOException {
+    try (Loop loop = new Loop(dir, "400M")) {
+      Path xfs = loop.mountXfs();
+      Path image = xfs.resolve("disk.qcow2");
+      Qemu.img("create", "-f", "qcow2", image, "1100M");
+      Qemu.io(
+          image, "qcow2", "write -P 1 1M 33M", "write -P 2 1060M 9M", "write -c -P 3 1080M 64k");
+      Path raw = xfs.resolve("disk.raw");
+      List<Long> seen = new ArrayList<>();
+      try (Qcow2Reader reader = Qcow2Reader.open(image, Limits.DEFAULT);
+          RawTarget target = RawTarget.create(raw)) {
+        reader.copyTo(target, seen::add);
+      }
+      Qemu.img("compare", "-f", "raw", "-F", "qcow2", raw, image);
+      assertThat(seen).startsWith(1L << 30).isSorted().endsWith(1100L << 20);
     }
   }
 

@@ -25,6 +25,8 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -40,7 +42,7 @@ final class DiskOpener {
   private final Store store;
   private final Keepsakes keepsakes;
   private final AtomicBoolean closed = new AtomicBoolean();
-  private final AtomicBoolean opened = new AtomicBoolean();
+  private final CountDownLatch opened = new CountDownLatch(1);
   private final BadNews badNews = new BadNews();
   private final List<LayerIndex> indexes = new CopyOnWriteArrayList<>();
 
@@ -106,7 +108,7 @@ final class DiskOpener {
   private Opened locate(BlobSource wire, long prefix) throws IOException {
     var kept =
         new KeptRanges(
-            new PatientBlobs(wire, () -> opened.get() && !closed.get()),
+            new PatientBlobs(wire, () -> opened.getCount() == 0 && !closed.get()),
             directory.resolve("contents"),
             keepsakes);
     var locator = DiskLocator.of(kept, manifest, store.indexes());
@@ -122,8 +124,7 @@ final class DiskOpener {
         .start(
             () -> {
               try {
-                Thread.sleep(TO_OPEN);
-                if (!opened.get()) {
+                if (!opened.await(TO_OPEN.toSeconds(), TimeUnit.SECONDS)) {
                   file.close();
                 }
               } catch (InterruptedException | IOException e) {
@@ -161,7 +162,7 @@ final class DiskOpener {
   }
 
   private Opened opened(Base base, Closeable file, String name, boolean inOrder) {
-    opened.set(true);
+    opened.countDown();
     Optional<RegistryClient> advice = inOrder ? Optional.empty() : source.registry();
     return new Opened(base, file, name, badNews, indexes, advice, closed);
   }
