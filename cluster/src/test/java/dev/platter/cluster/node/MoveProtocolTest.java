@@ -203,7 +203,8 @@ class MoveProtocolTest implements IdentityKeeper.Objects, IdentityMover.Peers {
             () -> {
               look(two);
               return said("Placed")
-                  .matches("the registry is away.* for 1 seconds, the disk comes with all of its.*");
+                  .matches(
+                      "the registry is away.* for 1 seconds, the disk comes with all of its.*");
             });
     settle("two");
     assertHolds(two, 7, "1M 3M");

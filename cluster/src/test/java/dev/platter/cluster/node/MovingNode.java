@@ -53,7 +53,9 @@ final class MovingNode implements AutoCloseable {
     node = new Node(layout, machine(), images(), Progress.NONE);
     node.tidy();
     credentials = Credentials.make(name);
-    mover = new IdentityMover(objects, peers, name, node.moves(), credentials, PATIENCE, _ -> {}, _ -> {});
+    mover =
+        new IdentityMover(
+            objects, peers, name, node.moves(), credentials, PATIENCE, _ -> {}, _ -> {});
     keeper =
         new IdentityKeeper(
             objects,
