@@ -155,8 +155,7 @@ final class MoveBenchmark implements Benchmark {
         address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
   }
 
-  private static MoveServer server(Credentials own, Path overlay, Path base)
-      throws IOException {
+  private static MoveServer server(Credentials own, Path overlay, Path base) throws IOException {
     var loan =
         new MoveServer.Loan() {
           @Override
