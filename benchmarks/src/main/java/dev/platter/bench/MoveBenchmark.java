@@ -98,7 +98,7 @@ final class MoveBenchmark implements Benchmark {
     var theirs = work.resolve("theirs.raw");
     var here = Credentials.make("here");
     var there = Credentials.make("there");
-    try (var server = server(there, overlay);
+    try (var server = server(there, overlay, base);
         var nbd = NbdExport.nbdkit(disk.raw(), NbdExport.Address.tcp());
         var ourLink = link("127.0.0.1:" + server.port(), shape);
         var theirLink = link(address(nbd), shape)) {
@@ -155,12 +155,17 @@ final class MoveBenchmark implements Benchmark {
         address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
   }
 
-  private static MoveServer server(Credentials own, Path overlay) throws IOException {
+  private static MoveServer server(Credentials own, Path overlay, Path base) throws IOException {
     var loan =
         new MoveServer.Loan() {
           @Override
           public Path file() {
             return overlay;
+          }
+
+          @Override
+          public Path base() {
+            return base;
           }
 
           @Override
@@ -172,26 +177,25 @@ final class MoveBenchmark implements Benchmark {
         new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
         own,
         _ -> Optional.of("here"),
-        (_, _, _) -> loan,
+        (_, _, _, _) -> loan,
         System.err::println);
   }
 
   private static Stopwatch.Reading move(
       MoveSource source, Credentials own, Path to, Backing backing) throws IOException {
     var watch = Stopwatch.startForAllThreads();
-    source.pull(
-        own,
-        KEY,
-        "uid",
-        to,
-        backing,
-        new MoveSource.Watcher() {
-          @Override
-          public void room(long bytes) {}
+    try (var offer = source.ask(own, KEY, "uid", false)) {
+      offer.pull(
+          to,
+          backing,
+          new MoveSource.Watcher() {
+            @Override
+            public void room(long bytes) {}
 
-          @Override
-          public void bytes(long done, long total) {}
-        });
+            @Override
+            public void bytes(long done, long total) {}
+          });
+    }
     return watch.stop();
   }
 

@@ -45,7 +45,7 @@ final class IdentityDescribeCommand extends NodeCommand {
     out.put("ready", true);
     out.put("pool", disk.place().pool());
     out.put("file", disk.file());
-    out.put("base", opened.layout().base(disk.place().digest()));
+    out.put("base", Optional.ofNullable(disk.place().digest()).map(opened.layout()::base));
     out.put("virtualSize", new Bytes(disk.size()));
     out.put("allocated", new Bytes(disk.allocated()));
     out.put("usedBy", opened.identities().users(identity.key()));

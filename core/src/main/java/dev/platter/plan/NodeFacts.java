@@ -74,10 +74,10 @@ public record NodeFacts(
   /**
    * Where the disk of an identity is.
    *
-   * @param digest of the image whose base it lies on
+   * @param digest of the image whose base it lies on; null if it is whole, and lies on nothing
    * @param pool whose directory it is in
    */
-  public record IdentityPlace(String digest, String pool, String file) {}
+  public record IdentityPlace(@Nullable String digest, String pool, String file) {}
 
   /** How QEMU runs the guest's instructions. */
   public enum Accelerator {

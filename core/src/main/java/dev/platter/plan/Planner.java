@@ -199,12 +199,13 @@ public final class Planner {
     if (place == null) {
       throw new IllegalArgumentException("the facts do not say where " + identity.key() + " is");
     }
-    var base = base(identity.spec().image(), place.digest());
+    var disk = Link.ofFile(place.file(), DiskFormat.QCOW2);
+    var base = place.digest() == null ? null : base(identity.spec().image(), place.digest());
     pools.put(place.pool(), String.valueOf(Path.of(place.file()).getParent()));
     var use = new Step.UseIdentity(identity.key(), place.file());
     steps.add(new Step.TakeLease(use.source(), Access.WRITE_EXCLUSIVE, Step.Life.RUN));
     steps.add(use);
-    return List.of(Link.ofFile(place.file(), DiskFormat.QCOW2), base);
+    return base == null ? List.of(disk) : List.of(disk, base);
   }
 
   /**

@@ -202,7 +202,7 @@ public final class Relocation {
       case Step.CreateOverlay overlay ->
           new Step.CreateOverlay(
               path(overlay.path()),
-              link(overlay.backing()),
+              overlay.backing() == null ? null : link(overlay.backing()),
               overlay.size(),
               overlay.orLarger(),
               overlay.files(),

@@ -289,6 +289,7 @@ public sealed interface Step {
   /**
    * Writes a qcow2 overlay.
    *
+   * @param backing null for a disk that lies on nothing
    * @param size null where the overlay is as large as what it lies on
    * @param orLarger whether it may be larger than {@code size}, where what it lies on is
    * @param files the paths of files that are put into the file system on it; their content is given
@@ -296,7 +297,7 @@ public sealed interface Step {
    */
   record CreateOverlay(
       String path,
-      Link backing,
+      @Nullable Link backing,
       @Nullable Long size,
       @Nullable Boolean orLarger,
       @Nullable List<String> files,
@@ -304,10 +305,7 @@ public sealed interface Step {
       implements Step {
     @Override
     public String summary() {
-      return "create overlay "
-          + path
-          + " on "
-          + backing
+      return (backing == null ? "create disk " + path : "create overlay " + path + " on " + backing)
           + (size == null ? "" : " of " + size + " bytes")
           + (files == null ? "" : " with " + String.join(", ", files));
     }

@@ -59,8 +59,14 @@ final class Arrivals {
       case Step.CreateOverlay overlay ->
           StepRunner.create(
               overlay.path(),
-              path ->
-                  Qcow2Overlay.create(path, Overlays.backing(overlay.backing()), size(vm, path)));
+              path -> {
+                var below = overlay.backing();
+                if (below == null) {
+                  Qcow2Overlay.create(path, size(vm, path));
+                } else {
+                  Qcow2Overlay.create(path, Overlays.backing(below), size(vm, path));
+                }
+              });
       case Step.CreateVolume volume ->
           StepRunner.create(volume.path(), path -> Qcow2Overlay.create(path, size(vm, path)));
       case Step.CreateBlank blank -> makeRaw(vm, blank.path(), reservation);

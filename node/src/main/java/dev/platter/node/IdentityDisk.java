@@ -15,6 +15,11 @@ public record IdentityDisk(Identity identity, IdentityPlace place, Instant made)
     return Path.of(place.file());
   }
 
+  /** Whether it has all of its image in itself, and lies on nothing. */
+  public boolean isWhole() {
+    return place.digest() == null;
+  }
+
   /**
    * What the guest sees; a running VM may have made it larger than it was. 0 if somebody took the
    * file away.

@@ -34,10 +34,12 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The disks of identities on this machine. A disk is an overlay on the base of its image, made with
- * the identity and removed with it; VMs use it in place, one at a time, and leave it.
+ * the identity and removed with it; VMs use it in place, one at a time, and leave it. One that came
+ * from another node when the image was not to be had is whole, and lies on nothing.
  *
  * <p>One lock is held while disks are made or removed, but never while an image is fetched.
  */
@@ -133,9 +135,10 @@ public final class IdentityDisks {
           outcomes.put(identity.key(), new Outcome.Ready(found.get()));
           continue;
         }
-        var disk = planned(identity, logins, resolved);
-        if (here.add(disk.place().digest())) {
-          images.ensure(identity.spec().image(), disk.place().digest(), logins, progress);
+        var digest = digest(identity, logins, resolved);
+        var disk = placed(identity, digest);
+        if (here.add(digest)) {
+          images.ensure(identity.spec().image(), digest, logins, progress);
         }
         outcomes.put(identity.key(), new Outcome.Ready(disk));
         missing.put(identity.key(), disk);
@@ -207,7 +210,7 @@ public final class IdentityDisks {
   }
 
   IdentityDisk planned(Identity identity, ImageLogins logins) throws IOException {
-    return planned(identity, logins, resolved(logins));
+    return placed(identity, digest(identity, logins, resolved(logins)));
   }
 
   /** Who logs in asks the registry, whatever it told others. */
@@ -215,20 +218,25 @@ public final class IdentityDisks {
     return logins.isEmpty() ? digests : new HashMap<>();
   }
 
-  private IdentityDisk planned(Identity identity, ImageLogins logins, Map<String, String> resolved)
-      throws IOException {
+  /**
+   * @param digest of its image; null if the disk will be whole
+   */
+  IdentityDisk placed(Identity identity, @Nullable String digest) throws IOException {
     var now = Instant.now().truncatedTo(ChronoUnit.SECONDS);
-    return new IdentityDisk(identity, newPlace(identity, logins, resolved), now);
+    return new IdentityDisk(identity, newPlace(identity, digest), now);
   }
 
-  private IdentityPlace newPlace(
-      Identity identity, ImageLogins logins, Map<String, String> resolved) throws IOException {
+  private String digest(Identity identity, ImageLogins logins, Map<String, String> resolved) {
     var image = identity.spec().image();
     var digest = resolved.get(image);
     if (digest == null) {
       digest = images.resolve(image, logins, progress);
       resolved.put(image, digest);
     }
+    return digest;
+  }
+
+  private IdentityPlace newPlace(Identity identity, @Nullable String digest) throws IOException {
     var directory = pools.directories().get(Pool.VOLUMES);
     return IdentityPlan.place(identity, digest, Pool.VOLUMES, String.valueOf(directory));
   }
@@ -245,7 +253,7 @@ public final class IdentityDisks {
             identity.key(),
             found.isPresent()
                 ? found.get().place()
-                : newPlace(identity, ImageLogins.NONE, digests));
+                : newPlace(identity, digest(identity, ImageLogins.NONE, digests)));
       }
     }
     return out;

@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -74,9 +75,10 @@ final class IdentityMaker {
     var pools = new TreeMap<String, String>();
     var steps = new LinkedHashSet<Step>();
     for (var disk : disks) {
-      images.put(disk.identity().spec().image(), disk.place().digest());
       pools.put(disk.place().pool(), Durable.parent(disk.file()).toString());
-      steps.add(IdentityPlan.image(disk.identity(), disk.place()));
+      var image = IdentityPlan.image(disk.identity(), disk.place());
+      image.ifPresent(step -> images.put(step.reference(), step.digest()));
+      image.ifPresent(steps::add);
     }
     disks.forEach(disk -> steps.add(IdentityPlan.overlay(disk.identity(), disk.place(), layout)));
     return new Plan(
@@ -165,7 +167,7 @@ final class IdentityMaker {
           progress.after(step);
         } catch (PlatterException e) {
           making.values().stream()
-              .filter(disk -> disk.place().digest().equals(image.digest()))
+              .filter(disk -> image.digest().equals(disk.place().digest()))
               .forEach(disk -> failed.put(disk.identity().key(), e));
         }
       }
@@ -186,7 +188,7 @@ final class IdentityMaker {
 
   private void refuseTooSmall(IdentityDisk disk) throws IOException {
     var wanted = disk.identity().spec().size();
-    var image = Files.size(layout.base(disk.place().digest()));
+    var image = Files.size(layout.base(Objects.requireNonNull(disk.place().digest())));
     if (wanted != null && wanted.bytes() < image) {
       throw PlatterException.of(
           Code.INVALID,

@@ -1,7 +1,5 @@
 package dev.platter.node;
 
-import dev.platter.image.qcow2.Qcow2Overlay;
-import dev.platter.model.DiskFormat;
 import dev.platter.model.Identity;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.ImageLogins;
@@ -17,6 +15,7 @@ import dev.platter.plan.IdentityPlan;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +23,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The disks of identities that go to another machine or come from there. Which of two copies counts
@@ -50,6 +50,7 @@ public final class IdentityMoves {
   private final IdentityRecords records;
   private final Map<IdentityKey, Lent> loans = new ConcurrentHashMap<>();
   private final Set<IdentityKey> underWay = ConcurrentHashMap.newKeySet();
+  private final MissingBases missing = new MissingBases();
 
   IdentityMoves(
       StateLayout layout,
@@ -71,15 +72,22 @@ public final class IdentityMoves {
 
   private static final class Lent implements MoveServer.Loan {
     private final Path file;
+    private final @Nullable Path base;
     private volatile boolean ended;
 
-    Lent(Path file) {
+    Lent(Path file, @Nullable Path base) {
       this.file = file;
+      this.base = base;
     }
 
     @Override
     public Path file() {
       return file;
+    }
+
+    @Override
+    public @Nullable Path base() {
+      return base;
     }
 
     @Override
@@ -105,8 +113,12 @@ public final class IdentityMoves {
     return out;
   }
 
-  /** From now on no VM can have it; fails if one does. */
-  public MoveServer.Loan lend(IdentityKey key, String uid) throws IOException {
+  /**
+   * From now on no VM can have it; fails if one does.
+   *
+   * @param whole whether all has to be here that it lies on
+   */
+  public MoveServer.Loan lend(IdentityKey key, String uid, boolean whole) throws IOException {
     try (var _ = disks.lock()) {
       disks.recover();
       var disk =
@@ -117,6 +129,9 @@ public final class IdentityMoves {
                   () ->
                       PlatterException.of(
                           Code.NOT_FOUND, "the disk of the identity " + key + " is not there", ""));
+      if (whole) {
+        refuseIncomplete(disk);
+      }
       var wasReady = records.find(key).isPresent();
       if (wasReady) {
         change(key, Stage.READY, Stage.LEAVING);
@@ -131,7 +146,19 @@ public final class IdentityMoves {
             "the disk of the identity " + key + " is in use by the VM " + users.getFirst(),
             "It moves when that VM is gone.");
       }
-      return loans.computeIfAbsent(key, _ -> new Lent(disk.file()));
+      var base = Optional.ofNullable(disk.place().digest()).map(layout::base);
+      return loans.computeIfAbsent(key, _ -> new Lent(disk.file(), base.orElse(null)));
+    }
+  }
+
+  /** What is missing of a base was never verified, and only a registry has it. */
+  private void refuseIncomplete(IdentityDisk disk) throws IOException {
+    var digest = disk.place().digest();
+    if (digest != null && !images.sealed(digest)) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the image " + disk.identity().spec().image() + " is not there in full",
+          "It moves when the registry gives the image to one of the nodes.");
     }
   }
 
@@ -161,34 +188,97 @@ public final class IdentityMoves {
   /**
    * Brings the disk here, as far as that was not done before. No VM can have it yet.
    *
+   * <p>It lies on its image here as it does there. An image that cannot be had comes with the disk,
+   * as a part of it that nobody else gets: what a node says of an image is not believed for other
+   * disks.
+   *
    * @param logins for its image, which may not be here
+   * @param patience how long the image must have been missing before it comes from the source
    */
   public IdentityDisk receive(
-      Identity identity, ImageLogins logins, MoveSource source, Credentials own)
+      Identity identity, ImageLogins logins, MoveSource source, Credentials own, Duration patience)
       throws IOException {
     var key = identity.key();
     if (!underWay.add(key)) {
       throw PlatterException.of(Code.CONFLICT, "the disk of " + key + " is on its way", "");
     }
     try {
-      var disk = begun(identity, logins);
-      images.ensure(identity.spec().image(), disk.place().digest(), logins, progress);
-      var step = IdentityPlan.overlay(identity, disk.place(), layout);
-      progress.before(step);
-      var base = layout.base(disk.place().digest()).toString();
-      source.pull(
-          own,
-          key,
-          Objects.requireNonNull(identity.uid()),
-          disk.file(),
-          new Qcow2Overlay.Backing(base, DiskFormat.RAW.word()),
-          new Watcher(disk));
-      Durable.syncDirectory(Durable.parent(disk.file()));
-      progress.after(step);
-      return disk;
+      var onBase = onBase(identity, logins, patience);
+      try (var offer = ask(source, own, identity, onBase.isEmpty())) {
+        var disk = offer.isWhole() ? whole(identity) : onBase.orElseThrow();
+        var step = IdentityPlan.overlay(identity, disk.place(), layout);
+        progress.before(step);
+        var below = step.backing();
+        offer.pull(disk.file(), below == null ? null : Overlays.backing(below), new Watcher(disk));
+        Durable.syncDirectory(Durable.parent(disk.file()));
+        progress.after(step);
+        missing.forget(key);
+        return disk;
+      }
     } finally {
       underWay.remove(key);
     }
+  }
+
+  private MoveSource.Offer ask(MoveSource source, Credentials own, Identity identity, boolean whole)
+      throws IOException {
+    try {
+      return source.ask(own, identity.key(), Objects.requireNonNull(identity.uid()), whole);
+    } catch (PlatterException e) {
+      throw missing.refused(identity.key(), e);
+    }
+  }
+
+  /** The disk, with the base below it here; empty if it has to come whole. */
+  private Optional<IdentityDisk> onBase(Identity identity, ImageLogins logins, Duration patience)
+      throws IOException {
+    var key = identity.key();
+    var begun = begun(identity);
+    if (begun.filter(IdentityDisk::isWhole).isPresent()) {
+      return Optional.empty(); // What has come of it is of use only so.
+    }
+    var planned =
+        begun.isPresent() ? begun : missing.attempt(key, patience, () -> planned(identity, logins));
+    if (planned.isEmpty()) {
+      return planned;
+    }
+    var disk = begun.isPresent() ? begun.get() : begin(planned.get());
+    var found = missing.attempt(key, patience, () -> withBase(disk, logins));
+    if (found.isPresent()) {
+      missing.forget(key);
+    }
+    return found;
+  }
+
+  private Optional<IdentityDisk> begun(Identity identity) throws IOException {
+    return records
+        .find(identity.key(), Stage.COMING)
+        .filter(found -> found.identity().equals(identity));
+  }
+
+  /** Where the disk was made its image was given to it, so one that is here needs no registry. */
+  private IdentityDisk planned(Identity identity, ImageLogins logins) throws IOException {
+    try {
+      return disks.planned(identity, logins);
+    } catch (PlatterException e) {
+      var image = identity.spec().image();
+      var digest = image.substring(image.lastIndexOf('@') + 1);
+      if (MissingBases.isMissing(e) && images.isHere(image, digest)) {
+        return disks.placed(identity, digest);
+      }
+      throw e;
+    }
+  }
+
+  private IdentityDisk withBase(IdentityDisk disk, ImageLogins logins) throws IOException {
+    var image = IdentityPlan.image(disk.identity(), disk.place()).orElseThrow();
+    images.ensure(image.reference(), image.digest(), logins, progress);
+    return disk;
+  }
+
+  private IdentityDisk whole(Identity identity) throws IOException {
+    var begun = begun(identity).filter(IdentityDisk::isWhole);
+    return begun.isPresent() ? begun.get() : begin(disks.placed(identity, null));
   }
 
   private final class Watcher implements MoveSource.Watcher {
@@ -209,12 +299,9 @@ public final class IdentityMoves {
     }
   }
 
-  private IdentityDisk begun(Identity identity, ImageLogins logins) throws IOException {
-    var found = records.find(identity.key(), Stage.COMING);
-    if (found.isPresent() && found.get().identity().equals(identity)) {
-      return found.get();
-    }
-    var disk = disks.planned(identity, logins);
+  /** In place of what was begun of it before. */
+  private IdentityDisk begin(IdentityDisk disk) throws IOException {
+    var identity = disk.identity();
     var plan = IdentityMaker.plan(layout, machine.libvirt(), List.of(disk));
     try (var _ = disks.lock()) {
       disks.recover();
@@ -251,6 +338,7 @@ public final class IdentityMoves {
     try (var _ = disks.lock()) {
       disks.recover();
       disks.remove(key, Stage.COMING);
+      missing.forget(key);
     } finally {
       underWay.remove(key);
     }

@@ -79,7 +79,7 @@ record IdentityRecords(StateLayout layout) {
       IdentitySpec.Type type,
       @Nullable Long size,
       @Nullable String storageClassName,
-      String digest,
+      @Nullable String digest,
       String pool,
       String file,
       String made) {

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Objects;
 
 /** Writes the qcow2 disks of VMs. Each is a new file, made under its final name. */
 final class Overlays {
@@ -33,16 +34,20 @@ final class Overlays {
 
   /** Asks all that has to be known of what lies below before anything is written. */
   Writer overlay(Plan plan, Step.CreateOverlay step, Given given) throws IOException {
-    var below = backing(step.backing());
-    if (isLayer(plan, step.backing())) {
+    var link = step.backing();
+    if (link == null) {
+      var size = Objects.requireNonNull(step.size(), "a disk that lies on nothing has a size");
+      return path -> Qcow2Overlay.create(path, size);
+    }
+    var below = backing(link);
+    if (isLayer(plan, link)) {
       return path -> Qcow2Overlay.create(path, below, RootLayer.DISK_SIZE);
     }
     var size =
-        masters.sizeOf(
-            step.backing(), step.size(), Boolean.TRUE.equals(step.orLarger()), given.secrets());
+        masters.sizeOf(link, step.size(), Boolean.TRUE.equals(step.orLarger()), given.secrets());
     return step.files() == null
         ? path -> Qcow2Overlay.create(path, below, size)
-        : roots.writer(plan, step.backing(), given.rootFiles(), below, size);
+        : roots.writer(plan, link, given.rootFiles(), below, size);
   }
 
   /** All layers of container images make disks of one size. */

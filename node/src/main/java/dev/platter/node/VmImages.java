@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -25,7 +26,10 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
   public Set<String> digests() {
     var used = new HashSet<String>();
     records().forEach(record -> used.addAll(images(record).values()));
-    identities().forEach(disk -> used.add(disk.place().digest()));
+    identities().stream()
+        .map(disk -> disk.place().digest())
+        .filter(Objects::nonNull)
+        .forEach(used::add);
     return used;
   }
 
@@ -36,7 +40,7 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
                 .filter(record -> images(record).containsValue(digest))
                 .map(record -> record.plan().key().toString()),
             identities().stream()
-                .filter(disk -> disk.place().digest().equals(digest))
+                .filter(disk -> digest.equals(disk.place().digest()))
                 .map(disk -> "identity " + disk.identity().key()))
         .toList();
   }
@@ -52,7 +56,7 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
       }
     }
     for (var disk : identities()) {
-      if (disk.place().digest().equals(digest)) {
+      if (digest.equals(disk.place().digest())) {
         out.add(new Way(disk.identity().spec().image(), ImageLogins.NONE));
       }
     }

@@ -123,6 +123,19 @@ final class GuestNode implements AutoCloseable {
     return reference;
   }
 
+  /** The same, named by its digest as identities name images. */
+  String pushPinned(Registry registry, String name, Path raw) throws IOException {
+    var tagged = pushSeekable(registry, name, raw);
+    var digest =
+        Shell.run(
+            "skopeo",
+            "inspect",
+            "--tls-verify=false",
+            "--format={{.Digest}}",
+            "docker://" + tagged);
+    return tagged.substring(0, tagged.lastIndexOf(':')) + "@" + digest.strip();
+  }
+
   VmStatus run(String yaml) throws IOException {
     var objects = Manifests.objects("vm.yaml", yaml);
     var vm = objects.vms().getFirst();

@@ -144,17 +144,7 @@ class IdentityGuestTest {
       guest =
           new GuestNode(
               work, LIBVIRT.uri(), TestDaemon.command(work, LIBVIRT.uri(), Duration.ofSeconds(2)));
-      var tagged = guest.pushSeekable(registry, "marker", MarkerGuest.raw());
-      var digest =
-          Shell.run(
-                  "skopeo",
-                  "inspect",
-                  "--tls-verify=false",
-                  "--format",
-                  "{{.Digest}}",
-                  "docker://" + tagged)
-              .strip();
-      var image = tagged.substring(0, tagged.lastIndexOf(':')) + "@" + digest;
+      var image = guest.pushPinned(registry, "marker", MarkerGuest.raw());
       var first = guest.run(pod("one", image, "", WRITE));
       assertThat(states()).containsExactly(ImageRecord.State.LAZY);
       lines(first);

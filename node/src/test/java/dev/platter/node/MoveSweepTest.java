@@ -22,9 +22,11 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,6 +56,11 @@ class MoveSweepTest {
   private MoveServer server;
   private Credentials served;
   private Path disk;
+
+  /** What a guest sees of it. */
+  private Path flat;
+
+  private @Nullable Path hidden;
 
   @BeforeAll
   static void makeImage() throws IOException {
@@ -86,23 +93,32 @@ class MoveSweepTest {
     disk = there.identities().ensure(pet()).file();
     Shell.run("qemu-io", "-f", "qcow2", "-c", "write -q -s " + random + " 20M 5M", disk);
     Shell.run("qemu-io", "-f", "qcow2", "-c", "write -q -P 4 40M 1M", disk);
+    Shell.run("qemu-io", "-f", "qcow2", "-c", "write -q -P 6 1M 64k", disk);
+    Shell.run("qemu-io", "-f", "qcow2", "-c", "write -q -z 2M 128k", disk);
+    flat = work.resolve("flat.raw");
+    Shell.run("qemu-img", "convert", "-f", "qcow2", "-O", "raw", disk, flat);
     serve();
   }
 
   private void serve() throws IOException {
+    serve(there);
+  }
+
+  private void serve(Node source) throws IOException {
     served = Credentials.make("there");
     server =
         MoveServer.start(
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
             served,
             _ -> Optional.of("here"),
-            (_, key, uid) -> there.moves().lend(key, uid),
+            (_, key, uid, whole) -> source.moves().lend(key, uid, whole),
             _ -> {});
   }
 
   @AfterEach
   void removeAll() throws IOException {
     server.close();
+    show();
     here.moves().abandon(PET);
     there.moves().abandon(PET);
     here.identities().remove(PET);
@@ -132,6 +148,10 @@ class MoveSweepTest {
         served.fingerprint());
   }
 
+  private IdentityDisk receive() throws IOException {
+    return here.moves().receive(pet(), ImageLogins.NONE, source(), own, Duration.ZERO);
+  }
+
   private void assertSame(Path moved) {
     Shell.run("qemu-img", "check", "-q", "-f", "qcow2", moved);
     assertThat(Shell.run("qemu-img", "compare", disk, moved)).contains("identical");
@@ -139,9 +159,33 @@ class MoveSweepTest {
         .contains("backing file: " + home("here").resolve("state/images"));
   }
 
+  /** Where the image comes from has nothing of this name any more. */
+  private void hide(Path name) throws IOException {
+    Files.move(name, away(name));
+    hidden = name;
+  }
+
+  private static Path away(Path name) {
+    return name.resolveSibling(name.getFileName() + ".away");
+  }
+
+  private void show() throws IOException {
+    if (hidden != null) {
+      Files.move(away(hidden), hidden);
+      hidden = null;
+    }
+  }
+
+  private void assertWhole(IdentityDisk moved) throws IOException {
+    Shell.run("qemu-img", "check", "-q", "-f", "qcow2", moved.file());
+    assertThat(Shell.run("qemu-img", "compare", flat, moved.file())).contains("identical");
+    assertThat(Shell.run("qemu-img", "info", moved.file())).doesNotContain("backing file");
+    assertThat(moved.isWhole()).isTrue();
+  }
+
   @Test
   void aDiskMovesAndIsOneDiskAllTheTime() throws IOException {
-    var moved = here.moves().receive(pet(), ImageLogins.NONE, source(), own);
+    var moved = receive();
     assertSame(moved.file());
     assertThat(there.identities().isUsable(PET)).as("it may have arrived").isFalse();
     assertThat(here.identities().isUsable(PET)).as("nobody has said so").isFalse();
@@ -155,11 +199,11 @@ class MoveSweepTest {
 
   @Test
   void aDiskThatStaysAfterAllIsUsableAgain() throws IOException {
-    here.moves().receive(pet(), ImageLogins.NONE, source(), own);
+    receive();
     there.moves().keep(PET);
     assertThat(there.identities().isUsable(PET)).isTrue();
     Shell.run("qemu-io", "-f", "qcow2", "-c", "write -q -P 5 41M 1M", disk);
-    assertSame(here.moves().receive(pet(), ImageLogins.NONE, source(), own).file());
+    assertSame(receive().file());
     here.moves().abandon(PET);
     assertThat(here.moves().coming()).isEmpty();
     there.moves().keep(PET);
@@ -167,7 +211,7 @@ class MoveSweepTest {
 
   @Test
   void noVmStartsOnADiskThatLeaves() throws IOException {
-    there.moves().lend(PET, "uid-1");
+    there.moves().lend(PET, "uid-1", false);
     var objects =
         Manifests.objects(
             "pod.yaml",
@@ -188,7 +232,50 @@ class MoveSweepTest {
         .hasMessageContaining("the disk of the identity default/pet is not at " + disk);
     assertThat(there.list()).isEmpty();
     assertThat(there.identities().users(PET)).isEqualTo(List.<VmKey>of());
-    assertThatThrownBy(() -> there.moves().lend(PET, "uid-2")).hasMessageContaining("is not there");
+    assertThatThrownBy(() -> there.moves().lend(PET, "uid-2", false))
+        .hasMessageContaining("is not there");
+  }
+
+  @Test
+  void aDiskComesWithItsImageWhenThatCannotBeHad() throws IOException {
+    here.collect();
+    hide(work.resolve("layout"));
+    assertThatThrownBy(
+            () ->
+                here.moves().receive(pet(), ImageLogins.NONE, source(), own, Duration.ofMinutes(5)))
+        .isInstanceOfSatisfying(
+            PlatterException.class,
+            e -> {
+              assertThat(e).hasMessageContaining("the image " + image);
+              assertThat(e.next())
+                  .contains("for 300 seconds, the disk comes with all of its image");
+            });
+    assertThat(there.identities().isUsable(PET)).as("it was not even asked for").isTrue();
+    var moved = receive();
+    assertWhole(moved);
+    assertThat(here.images().list()).as("nobody else gets it").isEmpty();
+    here.moves().arrived(PET);
+    there.identities().remove(PET);
+    assertThat(here.identities().find(PET)).contains(moved);
+
+    // It stays so: the other node could put it on the image that it still has.
+    server.close();
+    serve(here);
+    var back = there.moves().receive(pet(), ImageLogins.NONE, source(), own, Duration.ZERO);
+    assertWhole(back);
+    there.moves().arrived(PET);
+    assertThat(there.collect()).as("no disk lies on it").hasSize(1);
+    assertThat(here.identities().remove(PET)).isTrue();
+  }
+
+  @Test
+  void anImageThatIsHereNeedsNobody() throws IOException {
+    here.identities().ensure(other());
+    here.close();
+    here = open("here", HERE.uri(), Progress.NONE);
+    hide(work.resolve("layout"));
+    assertSame(receive().file());
+    here.identities().remove(other().key());
   }
 
   /** What the process that is killed does: one end of the move or the other. */
@@ -206,7 +293,8 @@ class MoveSweepTest {
                   pet(),
                   ImageLogins.NONE,
                   new MoveSource(address, args[6]),
-                  Credentials.make("here"));
+                  Credentials.make("here"),
+                  Duration.ZERO);
         }
       }
       case "abandon" -> {
@@ -245,11 +333,42 @@ class MoveSweepTest {
     here.tidy();
     assertThat(here.identities().isUsable(PET)).isFalse();
     assertThat(here.moves().coming()).hasSize(1);
-    assertSame(here.moves().receive(pet(), ImageLogins.NONE, source(), own).file());
+    assertSame(receive().file());
     here.moves().arrived(PET);
     there.identities().remove(PET);
     assertThat(here.identities().isUsable(PET)).isTrue();
     here.identities().remove(other().key());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"before:CreateOverlay", "bytes", "after:CreateOverlay"})
+  void theOneThatFetchesAllIsKilled(String moment) throws Exception {
+    here.collect();
+    hide(work.resolve("layout"));
+    kill("receive", moment, HERE.uri());
+    here.tidy();
+    assertThat(here.identities().isUsable(PET)).isFalse();
+    assertThat(here.moves().coming()).singleElement().matches(IdentityDisk::isWhole);
+    show(); // What has come is not thrown away for that.
+    assertWhole(receive());
+    here.moves().arrived(PET);
+    there.identities().remove(PET);
+    assertThat(here.identities().isUsable(PET)).isTrue();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"beforeUndo:CreateOverlay", "afterUndo:CreateOverlay"})
+  void theOneThatBeginsAnewWithTheImageIsKilled(String moment) throws Exception {
+    kill("receive", "before:CreateOverlay", HERE.uri());
+    assertThat(here.moves().coming()).singleElement().matches(disk -> !disk.isWhole());
+    // As if it had died before the image was here.
+    Shell.run("rm", "-r", home("here").resolve("state/images"));
+    hide(work.resolve("layout"));
+    kill("receive", moment, HERE.uri());
+    here.tidy();
+    assertThat(here.moves().coming()).isEmpty();
+    assertWhole(receive());
+    here.moves().arrived(PET);
   }
 
   private static Identity other() {
@@ -259,21 +378,21 @@ class MoveSweepTest {
 
   @Test
   void theOneThatHasItIsKilledAndStillKnowsThatItLeaves() throws Exception {
-    there.moves().lend(PET, "uid-1");
+    there.moves().lend(PET, "uid-1", false);
     server.close();
     there.close();
     there = open("there", THERE.uri(), Progress.NONE); // Nothing of it was in memory only.
     there.tidy();
     assertThat(there.identities().isUsable(PET)).isFalse();
     serve();
-    assertSame(here.moves().receive(pet(), ImageLogins.NONE, source(), own).file());
+    assertSame(receive().file());
     here.moves().arrived(PET);
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"beforeUndo:CreateOverlay", "afterUndo:CreateOverlay"})
   void theOneThatRemovesItsCopyIsKilled(String moment) throws Exception {
-    var moved = here.moves().receive(pet(), ImageLogins.NONE, source(), own).file();
+    var moved = receive().file();
     assertSame(moved);
     here.moves().arrived(PET);
     kill("remove", moment, THERE.uri());
@@ -286,7 +405,7 @@ class MoveSweepTest {
   @ParameterizedTest
   @ValueSource(strings = {"beforeUndo:CreateOverlay", "afterUndo:CreateOverlay"})
   void theOneThatGivesUpIsKilled(String moment) throws Exception {
-    var moved = here.moves().receive(pet(), ImageLogins.NONE, source(), own).file();
+    var moved = receive().file();
     kill("abandon", moment, HERE.uri());
     here.tidy();
     assertThat(moved).doesNotExist();

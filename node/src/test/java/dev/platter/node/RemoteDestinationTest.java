@@ -68,7 +68,7 @@ class RemoteDestinationTest {
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
             other,
             _ -> Optional.of("a"),
-            (_, _, _) -> {
+            (_, _, _, _) -> {
               throw new IOException("no disks here");
             },
             RemoteDestinationTest::prepareAndFallSilent,

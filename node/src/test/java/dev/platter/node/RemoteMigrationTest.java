@@ -152,7 +152,7 @@ class RemoteMigrationTest {
         new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
         THERE,
         fingerprint -> Optional.of("a").filter(_ -> fingerprint.equals(HERE.fingerprint())),
-        (_, _, _) -> {
+        (_, _, _, _) -> {
           throw new IOException("no disks here");
         },
         node.arrivals(host, _ -> {}),

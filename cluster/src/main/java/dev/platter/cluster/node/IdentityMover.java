@@ -18,6 +18,7 @@ import dev.platter.node.move.MoveSource;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
 import java.net.HttpURLConnection;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,6 +43,9 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
   /** More would get in each other's way, on the disk and on the link. */
   private static final int AT_ONCE = 2;
 
+  /** How long an image may be missing until a disk comes with it. */
+  static final Duration PATIENCE = Duration.ofMinutes(2);
+
   /** The other nodes. */
   interface Peers {
     /** Where a node gives its disks; empty if it does not say. */
@@ -56,6 +60,7 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
   private final String node;
   private final IdentityMoves moves;
   private final Credentials credentials;
+  private final Duration patience;
   private final Consumer<IdentityKey> again;
   private final Consumer<String> log;
   private final Set<IdentityKey> underWay = ConcurrentHashMap.newKeySet();
@@ -63,6 +68,7 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
 
   /**
+   * @param patience usually {@link #PATIENCE}
    * @param again is told of identities that have to be looked at anew
    */
   IdentityMover(
@@ -71,6 +77,7 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
       String node,
       IdentityMoves moves,
       Credentials credentials,
+      Duration patience,
       Consumer<IdentityKey> again,
       Consumer<String> log) {
     this.objects = objects;
@@ -78,6 +85,7 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
     this.node = node;
     this.moves = moves;
     this.credentials = credentials;
+    this.patience = patience;
     this.again = again;
     this.log = log;
   }
@@ -105,8 +113,9 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
     try {
       room.acquire();
       try {
-        claim(object, moves.receive(identity, logins, source(from), credentials));
-        log.accept("identity " + identity.key() + ": its disk came from " + from);
+        var disk = moves.receive(identity, logins, source(from), credentials, patience);
+        claim(object, disk);
+        log.accept("identity " + identity.key() + ": its disk came from " + from + whole(disk));
       } finally {
         room.release();
       }
@@ -151,8 +160,12 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
             true,
             node,
             disk.size(),
-            conditions(object, null, ""),
+            conditions(object, null, "Its disk is on " + node + whole(disk) + "."),
             object.getMetadata().getGeneration()));
+  }
+
+  private static String whole(IdentityDisk disk) {
+    return disk.isWhole() ? ", with its image in it, which could not be had" : "";
   }
 
   private void failed(VmIdentity object, Reason reason, String message) {
@@ -180,12 +193,12 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
             before.observedGeneration()));
   }
 
-  /** With a reason why it is not where it should be; with none it is here. */
+  /** With a reason why it is not where it should be; with none it is here, as the message says. */
   private List<Condition> conditions(VmIdentity object, @Nullable Reason reason, String message) {
     var before = IdentityStatus.of(object).conditions();
     var said = new Conditions(before, object.getMetadata().getGeneration(), Instant.now());
     if (reason == null) {
-      said.add(Condition.READY, true, Reason.READY, "Its disk is on " + node + ".");
+      said.add(Condition.READY, true, Reason.READY, message);
     } else {
       said.add(Condition.PLACED, false, reason, message);
     }
@@ -199,14 +212,18 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
   /** The latest word is that it stays; so a copy that somebody has will never be its disk. */
   void keep(VmIdentity object) throws IOException {
     moves.keep(IdentityKeeper.key(object));
-    if (Conditions.find(IdentityStatus.of(object).conditions(), Condition.PLACED) != null) {
-      say(object, null, "");
+    var said = IdentityStatus.of(object).conditions();
+    if (Conditions.find(said, Condition.PLACED) != null) {
+      var ready = Conditions.find(said, Condition.READY);
+      var before = ready == null || !ready.holds() ? null : ready.message();
+      say(object, null, before == null ? "Its disk is on " + node + "." : before);
     }
   }
 
   /** To the node that is to have it, by the latest word of the API server, and to no other. */
   @Override
-  public MoveServer.Loan lend(String peer, IdentityKey key, String uid) throws IOException {
+  public MoveServer.Loan lend(String peer, IdentityKey key, String uid, boolean whole)
+      throws IOException {
     var found = now(key).filter(identity -> identity.getMetadata().getUid().equals(uid));
     if (found.isEmpty()
         || found.get().ends()
@@ -217,7 +234,7 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
           "the disk of the identity %s is not to move from %s to %s".formatted(key, node, peer),
           "");
     }
-    return moves.lend(key, uid);
+    return moves.lend(key, uid, whole);
   }
 
   private Optional<VmIdentity> now(IdentityKey key) {

@@ -102,6 +102,7 @@ public final class NodeAgent {
                 options.node(),
                 node.moves(),
                 credentials,
+                IdentityMover.PATIENCE,
                 identityLoop::add,
                 log);
         var pods = informer()) {

@@ -113,6 +113,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
                 "node1",
                 node.moves(),
                 Credentials.make("node1"),
+                IdentityMover.PATIENCE,
                 loop::add,
                 System.err::println));
     loop.start(

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.platter.cluster.api.Conditions;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.lab.Shell;
@@ -187,6 +188,43 @@ class MoveProtocolTest implements IdentityKeeper.Objects, IdentityMover.Peers {
     assertThat(two.askedWith()).containsExactly(logins);
   }
 
+  private String said(String type) {
+    var conditions = IdentityStatus.of(identityNow(PET).orElseThrow()).conditions();
+    var condition = Conditions.find(conditions, type);
+    return condition == null ? "" : String.valueOf(condition.message());
+  }
+
+  @Test
+  void aDiskComesWithItsImageWhenTheRegistryStaysAway() {
+    two.registryGoes();
+    want("two");
+    await()
+        .until(
+            () -> {
+              look(two);
+              return said("Placed")
+                  .matches(
+                      "the registry is away.* for 1 seconds, the disk comes with all of its.*");
+            });
+    settle("two");
+    assertHolds(two, 7, "1M 3M");
+    assertHolds(two, MovingNode.IMAGE, "5M 3M");
+    assertThat(two.hasImage()).isFalse();
+    var ready = "Its disk is on two, with its image in it, which could not be had.";
+    assertThat(said("Ready")).isEqualTo(ready);
+
+    // It was to go back, and stays after all.
+    want("one");
+    look(one);
+    assertThat(said("Placed")).isNotEmpty();
+    want("two");
+    settle("two");
+    assertThat(said("Ready")).isEqualTo(ready);
+    want("one");
+    settle("one");
+    assertHolds(one, MovingNode.IMAGE, "5M 3M");
+  }
+
   @Test
   void aCopyThatWasFetchedBeforeTheDiskWasToStayNeverCounts() {
     before =
@@ -239,14 +277,14 @@ class MoveProtocolTest implements IdentityKeeper.Objects, IdentityMover.Peers {
   void aDiskIsGivenToTheNodeThatIsToHaveItOnly() throws IOException {
     want("two");
     for (var peer : List.of("one", "three")) {
-      assertThatThrownBy(() -> one.mover().lend(peer, PET, "uid-1"))
+      assertThatThrownBy(() -> one.mover().lend(peer, PET, "uid-1", false))
           .isInstanceOf(PlatterException.class)
           .hasMessageContaining("is not to move from one to " + peer);
     }
-    assertThatThrownBy(() -> one.mover().lend("two", PET, "uid-2"))
+    assertThatThrownBy(() -> one.mover().lend("two", PET, "uid-2", false))
         .isInstanceOf(PlatterException.class);
     assertThat(one.usable()).isTrue();
-    assertThat(one.mover().lend("two", PET, "uid-1").lasts()).isTrue();
+    assertThat(one.mover().lend("two", PET, "uid-1", false).lasts()).isTrue();
     assertThat(one.usable()).isFalse();
     assertThat(Files.exists(Path.of(one.disk()))).isTrue();
   }

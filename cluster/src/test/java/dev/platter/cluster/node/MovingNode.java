@@ -2,6 +2,7 @@ package dev.platter.cluster.node;
 
 import dev.platter.model.IdentityKey;
 import dev.platter.model.ImageLogins;
+import dev.platter.model.PlatterException;
 import dev.platter.node.Hypervisor;
 import dev.platter.node.Machine;
 import dev.platter.node.Node;
@@ -19,13 +20,19 @@ import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A node without guests: records, disks and connections are real, images are blank. */
+/** A node without guests: records, disks and connections are real, images are all the same. */
 final class MovingNode implements AutoCloseable {
+  /** What all of the image's bytes are. */
+  static final byte IMAGE = 3;
+
   private static final String DIGEST = "sha256:" + "2".repeat(64);
+  private static final Duration PATIENCE = Duration.ofSeconds(1);
   private static final IdentityKey PET = new IdentityKey("default", "pet");
 
   private final String name;
@@ -36,6 +43,7 @@ final class MovingNode implements AutoCloseable {
   private final MoveServer server;
   private final Credentials credentials;
   private final Set<ImageLogins> askedWith = ConcurrentHashMap.newKeySet();
+  private volatile boolean withoutRegistry;
   private volatile Optional<ImageLogins> logins = Optional.of(ImageLogins.NONE);
 
   MovingNode(String name, Path work, IdentityKeeper.Objects objects, IdentityMover.Peers peers)
@@ -45,7 +53,9 @@ final class MovingNode implements AutoCloseable {
     node = new Node(layout, machine(), images(), Progress.NONE);
     node.tidy();
     credentials = Credentials.make(name);
-    mover = new IdentityMover(objects, peers, name, node.moves(), credentials, _ -> {}, _ -> {});
+    mover =
+        new IdentityMover(
+            objects, peers, name, node.moves(), credentials, PATIENCE, _ -> {}, _ -> {});
     keeper =
         new IdentityKeeper(
             objects,
@@ -71,15 +81,22 @@ final class MovingNode implements AutoCloseable {
             (_, method, arguments) ->
                 switch (method.getName()) {
                   case "resolve" -> {
+                    if (withoutRegistry) {
+                      throw PlatterException.of(
+                          PlatterException.Code.UNAVAILABLE, "the registry is away", "");
+                    }
                     askedWith.add((ImageLogins) arguments[1]);
                     yield DIGEST;
                   }
                   case "sealed" -> true;
+                  case "isHere" -> false;
                   case "ensure" -> {
                     askedWith.add((ImageLogins) arguments[2]);
                     var base = layout.base(DIGEST);
                     Files.createDirectories(base.getParent());
-                    Files.write(base, new byte[8 << 20]);
+                    var bytes = new byte[8 << 20];
+                    Arrays.fill(bytes, IMAGE);
+                    Files.write(base, bytes);
                     yield null;
                   }
                   default -> null;
@@ -116,6 +133,15 @@ final class MovingNode implements AutoCloseable {
   /** What the kubelet has mounted of the pod's logins; empty for not yet. */
   void mounted(Optional<ImageLogins> these) {
     logins = these;
+  }
+
+  void registryGoes() {
+    withoutRegistry = true;
+  }
+
+  /** Whether it has the base of the image. */
+  boolean hasImage() {
+    return Files.exists(layout.base(DIGEST));
   }
 
   /** The logins that the registry was asked with. */

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An overlay whose clusters come one after another, maybe in several attempts. It is known from the
@@ -129,8 +130,12 @@ public final class OverlayAssembly implements Closeable {
     file.force(false);
   }
 
-  /** All clusters are there: makes a disk of the file, and syncs it. */
-  public void finish(Qcow2Overlay.Backing backing) throws IOException {
+  /**
+   * All clusters are there: makes a disk of the file, and syncs it.
+   *
+   * @param backing what is read elsewhere, zeros if null
+   */
+  public void finish(Qcow2Overlay.@Nullable Backing backing) throws IOException {
     Qcow2Overlay.describe(file, backing, size, layout, addresses);
     file.force(true);
   }

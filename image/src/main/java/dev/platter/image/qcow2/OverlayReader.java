@@ -2,7 +2,6 @@ package dev.platter.image.qcow2;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.ByteSource;
-import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -17,7 +16,7 @@ import java.util.Arrays;
  * <p>Nobody may write meanwhile. Any number of threads may read; 16 bytes of memory are needed for
  * each cluster that is there. What our own writer and QEMU never make of such a file is refused.
  */
-public final class OverlayReader implements Closeable {
+public final class OverlayReader implements ClusterReader {
   private static final int CLUSTER = OverlayLayout.CLUSTER;
   private static final int HEADER = 104;
   private static final int MAX_L1_ENTRIES = (32 << 20) / 8;
@@ -107,17 +106,22 @@ public final class OverlayReader implements Closeable {
     hosts[count++] = host;
   }
 
-  /** The size of the disk. */
+  @Override
   public long virtualSize() {
     return virtualSize;
   }
 
-  /** Where its clusters lie in the disk, ascending. */
+  @Override
   public long[] addresses() {
     return addresses.clone();
   }
 
-  /** Reads as many clusters as there is room for, by their numbers and not by where they lie. */
+  /** Whether a cluster, by its number, holds nothing, and only hides what lies below. */
+  boolean isZeros(int number) {
+    return hosts[number] == NOWHERE;
+  }
+
+  @Override
   public void read(int first, ByteBuffer into) throws IOException {
     for (var i = first; into.hasRemaining(); ) {
       var next = i + 1;

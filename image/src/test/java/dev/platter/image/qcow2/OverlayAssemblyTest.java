@@ -8,13 +8,17 @@ import dev.platter.image.qcow2.Qcow2Overlay.Backing;
 import dev.platter.image.testing.MixedBytes;
 import dev.platter.image.testing.Qemu;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What QEMU wrote into an overlay is taken out of it and put together again; QEMU compares. */
 class OverlayAssemblyTest {
@@ -45,15 +49,21 @@ class OverlayAssemblyTest {
   }
 
   private void copy(int from, int step) throws IOException {
-    try (var in = OverlayReader.open(overlay);
-        var out = OverlayAssembly.open(copy, in.virtualSize(), in.addresses())) {
+    try (var in = OverlayReader.open(overlay)) {
+      copy(in, from, step, backing);
+    }
+  }
+
+  private void copy(ClusterReader in, int from, int step, @Nullable Backing onto)
+      throws IOException {
+    try (var out = OverlayAssembly.open(copy, in.virtualSize(), in.addresses())) {
       for (var i = from; i < in.addresses().length; i += step) {
         var count = Math.min(step, in.addresses().length - i);
         var buffer = ByteBuffer.allocate(count * Clusters.SIZE);
         in.read(i, buffer);
         out.write(i, buffer.flip());
       }
-      out.finish(backing);
+      out.finish(onto);
     }
   }
 
@@ -121,6 +131,54 @@ class OverlayAssemblyTest {
     Qcow2Overlay.create(overlay, backing, SIZE);
     copy(0, 16);
     assertSame();
+  }
+
+  /**
+   * @param base in place of the one that the overlay names, or the same
+   */
+  private void assertWhole(Path base, int step) throws IOException {
+    try (var in = WholeReader.open(overlay, base)) {
+      copy(in, 0, step, null);
+    }
+    assertThat(Qemu.img("check", copy)).contains("No errors were found");
+    assertThat(Qemu.img("compare", overlay, copy)).contains("Images are identical");
+    assertThat(Qemu.img("info", copy)).doesNotContain("backing file");
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 5, 16})
+  void anOverlayAndItsBaseMakeADiskThatLiesOnNothing(int step) throws IOException {
+    assertWhole(Path.of(backing.path()), step);
+    try (var in = WholeReader.open(overlay, Path.of(backing.path()))) {
+      assertThat(in.addresses())
+          .as("zeros hide nothing any more")
+          .doesNotContain(1 << 20, (1 << 20) + (192 << 10))
+          .contains(0, 64 << 10, (2 << 20) + (128 << 10), 600 << 20);
+    }
+  }
+
+  @Test
+  void holesOfTheBaseAreNotCopiedAndItMayEndWithinACluster() throws IOException {
+    var base = Path.of(backing.path());
+    try (var file = new RandomAccessFile(base.toFile(), "rw")) {
+      file.setLength(500 << 20);
+      file.seek((300 << 20) + 7);
+      file.write(MixedBytes.of(1 << 20, 2));
+      file.setLength((300 << 20) + (100 << 10) + 512);
+    }
+    assertWhole(base, 16);
+    try (var in = WholeReader.open(overlay, base)) {
+      assertThat(in.addresses().length).isLessThan(100);
+    }
+    // All of it is hidden, or all of it is shown.
+    Files.delete(overlay);
+    Qcow2Overlay.create(overlay, backing, Files.size(base));
+    assertWhole(base, 16);
+    Qemu.io(overlay, "qcow2", "write -z 0 " + Files.size(base));
+    assertWhole(base, 16);
+    try (var in = WholeReader.open(overlay, base)) {
+      assertThat(in.addresses()).isEmpty();
+    }
   }
 
   @Test

@@ -61,7 +61,7 @@ public final class ImageClient implements Images {
   @Override
   public void ensure(String reference, String digest, ImageLogins logins, BytesDone progress)
       throws IOException {
-    if (isHereFor(reference, digest)) {
+    if (isHere(reference, digest)) {
       records.touch(digest);
     } else {
       call(
@@ -71,13 +71,9 @@ public final class ImageClient implements Images {
     }
   }
 
-  /** What an image that is everybody's was once called does not matter. */
-  private boolean isHereFor(String reference, String digest) throws IOException {
-    if (!records.sealed(digest)) {
-      return false;
-    }
-    var theirs = places.of(digest);
-    return theirs.isEmpty() || theirs.contains(find(reference).place());
+  @Override
+  public boolean isHere(String reference, String digest) throws IOException {
+    return records.sealed(digest) && places.isOpenTo(sources, reference, digest);
   }
 
   private ImageSources.Located find(String reference) {
@@ -99,7 +95,7 @@ public final class ImageClient implements Images {
   @Override
   public void complete(String reference, String digest, ImageLogins logins, BytesDone progress)
       throws IOException {
-    if (!isHereFor(reference, digest)) {
+    if (!isHere(reference, digest)) {
       call(new Message.Complete(find(reference).name(), digest, logins.documents()), progress);
     }
   }

@@ -47,6 +47,13 @@ final class ImagePlaces {
     return places.isEmpty() || places.contains(place);
   }
 
+  /** The same for a name; what an image that is everybody's was once called does not matter. */
+  boolean isOpenTo(ImageSources sources, String reference, String digest) throws IOException {
+    var places = of(digest);
+    return places.isEmpty()
+        || places.contains(ImageErrors.explained(reference, () -> sources.find(reference)).place());
+  }
+
   synchronized void add(String digest, String place) throws IOException {
     var places = new LinkedHashSet<>(of(digest));
     places.add(place);

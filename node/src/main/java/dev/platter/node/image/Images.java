@@ -74,6 +74,9 @@ public interface Images extends AutoCloseable {
 
   boolean sealed(String digest) throws IOException;
 
+  /** Whether it can be used without a word from the registry of that name: all of it is here. */
+  boolean isHere(String reference, String digest) throws IOException;
+
   List<ImageStatus> list() throws IOException;
 
   /** Removes the images that no VM uses. */

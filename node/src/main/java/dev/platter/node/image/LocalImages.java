@@ -101,6 +101,11 @@ public final class LocalImages implements Images {
   }
 
   @Override
+  public boolean isHere(String reference, String digest) throws IOException {
+    return records.sealed(digest) && new ImagePlaces(layout).isOpenTo(sources, reference, digest);
+  }
+
+  @Override
   public List<ImageStatus> list() throws IOException {
     return ImageStatus.of(layout, records.list());
   }

@@ -1,6 +1,7 @@
 package dev.platter.node.move;
 
 import dev.platter.image.qcow2.OverlayReader;
+import dev.platter.image.qcow2.WholeReader;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.PlatterException;
 import java.io.BufferedInputStream;
@@ -21,6 +22,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gives disks of this node to others. Who is not known by a certificate is not talked to; what a
@@ -41,13 +43,17 @@ public final class MoveServer implements AutoCloseable {
      * Fails if the node may not have it.
      *
      * @param node who asks
+     * @param whole whether it is wanted with all that it lies on; fails if that is not here in full
      */
-    Loan lend(String node, IdentityKey key, String uid) throws IOException;
+    Loan lend(String node, IdentityKey key, String uid, boolean whole) throws IOException;
   }
 
   /** A disk that nobody writes to as long as the loan lasts. */
   public interface Loan {
     Path file();
+
+    /** The raw file that it lies on; null if on nothing. */
+    @Nullable Path base();
 
     boolean lasts();
   }
@@ -190,13 +196,18 @@ public final class MoveServer implements AutoCloseable {
     socket.setSoTimeout(PATIENCE);
     Loan loan;
     try {
-      loan = lender.lend(node, request.key(), request.uid());
+      loan = lender.lend(node, request.key(), request.uid(), request.whole());
     } catch (PlatterException e) {
       Answer.no(out, e);
       return;
     }
-    try (var disk = OverlayReader.open(loan.file())) {
+    var base = loan.base();
+    try (var disk =
+        base != null && request.whole()
+            ? WholeReader.open(loan.file(), base)
+            : OverlayReader.open(loan.file())) {
       Answer.yes(out);
+      out.writeBoolean(base == null || request.whole());
       new OverlaySender(disk, loan::lasts).send(in, out);
     }
   }

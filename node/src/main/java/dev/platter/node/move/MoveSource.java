@@ -13,6 +13,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.file.Path;
 import javax.net.ssl.SSLSocket;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A node, as those see it who want something of it.
@@ -31,29 +32,72 @@ public record MoveSource(InetSocketAddress address, String fingerprint) {
     void bytes(long done, long total);
   }
 
-  /**
-   * Makes the file what the source has, on this backing, and syncs it. What an earlier attempt left
-   * in the file is used.
-   *
-   * @throws dev.platter.model.PlatterException if the source refuses
-   */
-  public void pull(
-      Credentials own,
-      IdentityKey key,
-      String uid,
-      Path file,
-      Qcow2Overlay.Backing backing,
-      Watcher watcher)
-      throws IOException {
-    try (var socket = connect(own)) {
-      var in =
-          new DataInputStream(new BufferedInputStream(socket.getInputStream(), MoveServer.BUFFER));
-      var out =
+  /** A disk that the source gives, and keeps for us as long as this is open. */
+  public static final class Offer implements AutoCloseable {
+    private final SSLSocket socket;
+    private final DataInputStream in;
+    private final DataOutputStream out;
+    private final boolean whole;
+
+    private Offer(SSLSocket socket, Wire.Request request) throws IOException {
+      this.socket = socket;
+      in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), MoveServer.BUFFER));
+      out =
           new DataOutputStream(
               new BufferedOutputStream(socket.getOutputStream(), MoveServer.BUFFER));
-      Wire.ask(out, new Wire.Request(key, uid));
+      Wire.ask(out, request);
       Answer.read(in);
-      pull(in, out, file, backing, watcher);
+      whole = in.readBoolean();
+      if (request.whole() && !whole) {
+        throw new IOException("it gives less than the whole disk");
+      }
+    }
+
+    /** Whether it lies on nothing; also if that was not asked for, as there it does not either. */
+    public boolean isWhole() {
+      return whole;
+    }
+
+    /**
+     * Makes the file what the source has, and syncs it. What an earlier attempt left in the file is
+     * used.
+     *
+     * @param backing null for a disk that is whole
+     */
+    public void pull(Path file, Qcow2Overlay.@Nullable Backing backing, Watcher watcher)
+        throws IOException {
+      if (whole != (backing == null)) {
+        throw new IllegalArgumentException("a disk is whole, or lies on something");
+      }
+      var contents = Contents.read(in);
+      watcher.room((long) contents.addresses().length * Clusters.SIZE);
+      try (var disk = OverlayAssembly.open(file, contents.size(), contents.addresses())) {
+        new OverlayReceiver(contents, disk, watcher::bytes).receive(in, out);
+        disk.finish(backing);
+      } catch (IllegalArgumentException e) {
+        throw new IOException("a disk that cannot be: " + e.getMessage(), e);
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      socket.close();
+    }
+  }
+
+  /**
+   * Asks for a disk.
+   *
+   * @param whole whether it has to come with all that it lies on
+   * @throws dev.platter.model.PlatterException if the source refuses
+   */
+  public Offer ask(Credentials own, IdentityKey key, String uid, boolean whole) throws IOException {
+    var socket = connect(own);
+    try {
+      return new Offer(socket, new Wire.Request(key, uid, whole));
+    } catch (IOException | RuntimeException e) {
+      socket.close();
+      throw e;
     }
   }
 
@@ -77,23 +121,6 @@ public record MoveSource(InetSocketAddress address, String fingerprint) {
     } catch (IOException | RuntimeException e) {
       plain.close();
       throw e;
-    }
-  }
-
-  private static void pull(
-      DataInputStream in,
-      DataOutputStream out,
-      Path file,
-      Qcow2Overlay.Backing backing,
-      Watcher watcher)
-      throws IOException {
-    var contents = Contents.read(in);
-    watcher.room((long) contents.addresses().length * Clusters.SIZE);
-    try (var disk = OverlayAssembly.open(file, contents.size(), contents.addresses())) {
-      new OverlayReceiver(contents, disk, watcher::bytes).receive(in, out);
-      disk.finish(backing);
-    } catch (IllegalArgumentException e) {
-      throw new IOException("a disk that cannot be: " + e.getMessage(), e);
     }
   }
 }

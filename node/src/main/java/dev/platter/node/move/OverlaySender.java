@@ -1,6 +1,6 @@
 package dev.platter.node.move;
 
-import dev.platter.image.qcow2.OverlayReader;
+import dev.platter.image.qcow2.ClusterReader;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -22,14 +22,14 @@ import java.util.function.BooleanSupplier;
  * whatever the receiver still has is compared, and what is not the same is sent.
  */
 final class OverlaySender {
-  private final OverlayReader disk;
+  private final ClusterReader disk;
   private final Contents contents;
   private final BooleanSupplier lent;
 
   /**
    * @param lent whether it may still be sent
    */
-  OverlaySender(OverlayReader disk, BooleanSupplier lent) {
+  OverlaySender(ClusterReader disk, BooleanSupplier lent) {
     this.disk = disk;
     this.contents = new Contents(disk.virtualSize(), disk.addresses());
     this.lent = lent;

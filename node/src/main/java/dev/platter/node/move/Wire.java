@@ -7,10 +7,14 @@ import java.io.IOException;
 
 /** How a conversation about the disk of an identity begins. */
 final class Wire {
-  private static final int MAGIC = 0x504d5631; // PMV1
+  private static final int MAGIC = 0x504d5632; // PMV2
 
-  /** The disk of which identity is asked for. */
-  record Request(IdentityKey key, String uid) {}
+  /**
+   * The disk of which identity is asked for.
+   *
+   * @param whole with all that it lies on
+   */
+  record Request(IdentityKey key, String uid, boolean whole) {}
 
   private Wire() {}
 
@@ -19,6 +23,7 @@ final class Wire {
     out.writeUTF(request.key().namespace());
     out.writeUTF(request.key().name());
     out.writeUTF(request.uid());
+    out.writeBoolean(request.whole());
     out.flush();
   }
 
@@ -29,6 +34,6 @@ final class Wire {
     if (magic != MAGIC) {
       throw new IOException("it speaks another language");
     }
-    return new Request(new IdentityKey(in.readUTF(), in.readUTF()), in.readUTF());
+    return new Request(new IdentityKey(in.readUTF(), in.readUTF()), in.readUTF(), in.readBoolean());
   }
 }

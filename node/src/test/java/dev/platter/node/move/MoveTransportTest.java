@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -41,11 +42,15 @@ class MoveTransportTest {
   private Path copy;
   private Path base;
 
+  /** What the source says that its disk lies on. */
+  private @Nullable Path below;
+
   @BeforeEach
   void serve() throws IOException {
     disk = dir.resolve("disk.qcow2");
     copy = dir.resolve("copy.qcow2");
     base = dir.resolve("base.raw");
+    below = base;
     var random = dir.resolve("random");
     var bytes = new byte[RANDOM];
     new Random(5).nextBytes(bytes);
@@ -63,14 +68,14 @@ class MoveTransportTest {
         "-c",
         "write -q -z 2M 1M",
         disk);
-    lender = (_, _, _) -> loan(() -> true);
+    lender = (_, _, _, _) -> loan(() -> true);
     server =
         MoveServer.start(
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
             there,
             fingerprint ->
                 fingerprint.equals(here.fingerprint()) ? Optional.of("here") : Optional.empty(),
-            (node, key, uid) -> lender.lend(node, key, uid),
+            (node, key, uid, whole) -> lender.lend(node, key, uid, whole),
             log::add);
   }
 
@@ -87,6 +92,11 @@ class MoveTransportTest {
       }
 
       @Override
+      public @Nullable Path base() {
+        return below;
+      }
+
+      @Override
       public boolean lasts() {
         return lasts.getAsBoolean();
       }
@@ -99,24 +109,33 @@ class MoveTransportTest {
 
   private void pull(InetSocketAddress address, Credentials own, String fingerprint)
       throws IOException {
-    new MoveSource(address, fingerprint)
-        .pull(
-            own,
-            PET,
-            UID,
-            copy,
-            new Backing(base.toString(), "raw"),
-            new MoveSource.Watcher() {
-              @Override
-              public void room(long bytes) {
-                assertThat(bytes).isEqualTo((12 + 40 + 1) << 20);
-              }
+    try (var offer = new MoveSource(address, fingerprint).ask(own, PET, UID, false)) {
+      assertThat(offer.isWhole()).isFalse();
+      offer.pull(copy, new Backing(base.toString(), "raw"), new Room((12 + 40 + 1) << 20));
+    }
+  }
 
-              @Override
-              public void bytes(long done, long total) {
-                assertThat(done).isLessThanOrEqualTo(total);
-              }
-            });
+  /** Is asked for so much. */
+  private record Room(long expected) implements MoveSource.Watcher {
+    @Override
+    public void room(long bytes) {
+      assertThat(bytes).isEqualTo(expected);
+    }
+
+    @Override
+    public void bytes(long done, long total) {
+      assertThat(done).isLessThanOrEqualTo(total);
+    }
+  }
+
+  private void pullWhole(InetSocketAddress address, boolean asked, int mebibytes)
+      throws IOException {
+    try (var offer = new MoveSource(address, there.fingerprint()).ask(here, PET, UID, asked)) {
+      assertThat(offer.isWhole()).isTrue();
+      offer.pull(copy, null, new Room((long) mebibytes << 20));
+    }
+    assertSame();
+    assertThat(Shell.run("qemu-img", "info", copy)).doesNotContain("backing file");
   }
 
   private InetSocketAddress direct() {
@@ -131,7 +150,7 @@ class MoveTransportTest {
   @Test
   void whatWasWrittenComesAndNoMore() throws IOException {
     lender =
-        (node, key, uid) -> {
+        (node, key, uid, _) -> {
           assertThat(List.of(node, key, uid)).containsExactly("here", PET, UID);
           return loan(() -> true);
         };
@@ -174,11 +193,25 @@ class MoveTransportTest {
   }
 
   @Test
+  void aDiskComesWithWhatItLiesOnIfThatIsWanted() throws IOException {
+    // The base has 12 MiB, of which one is hidden by zeros.
+    pullWhole(direct(), true, 11 + 12 + 40);
+    try (var link = new CutLink(server.port(), Long.MAX_VALUE)) {
+      pullWhole(link.address(), true, 11 + 12 + 40);
+      assertThat(link.bytes()).as("all of it was there").isLessThan(100 << 10);
+    }
+    disk = dir.resolve("whole.qcow2");
+    Files.move(copy, disk);
+    below = null;
+    pullWhole(direct(), false, 11 + 12 + 40);
+  }
+
+  @Test
   void strangersAreNotTalkedTo() throws Exception {
     var stranger = Credentials.make("here");
     var asked = new AtomicInteger();
     lender =
-        (_, _, _) -> {
+        (_, _, _, _) -> {
           asked.incrementAndGet();
           return loan(() -> true);
         };
@@ -201,7 +234,7 @@ class MoveTransportTest {
   @Test
   void aRefusalArrivesWithItsWords() {
     lender =
-        (_, _, _) -> {
+        (_, _, _, _) -> {
           throw PlatterException.of(PlatterException.Code.CONFLICT, "a VM has it", "Stop it.");
         };
     assertThatThrownBy(() -> pull(direct()))
@@ -218,7 +251,7 @@ class MoveTransportTest {
   @Test
   void aLoanThatEndsEndsTheMove() {
     var asked = new AtomicInteger();
-    lender = (_, _, _) -> loan(() -> asked.incrementAndGet() < 20);
+    lender = (_, _, _, _) -> loan(() -> asked.incrementAndGet() < 20);
     assertThatThrownBy(() -> pull(direct())).isInstanceOf(IOException.class);
     assertThat(asked).hasValue(20);
   }
