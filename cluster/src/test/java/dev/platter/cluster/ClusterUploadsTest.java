@@ -24,7 +24,8 @@ import org.junit.jupiter.api.Test;
 /** Who sends a disk is told when nobody will ever take it, instead of waiting for ever. */
 class ClusterUploadsTest {
   private static final String CLAIM = "/api/v1/namespaces/shop/persistentvolumeclaims/root";
-  private static final String UPLOAD = "/apis/platter.dev/v1alpha1/namespaces/shop/diskuploads/sent";
+  private static final String UPLOAD =
+      "/apis/platter.dev/v1alpha1/namespaces/shop/diskuploads/sent";
   private static final String POD = "/api/v1/namespaces/shop/pods/platter-fill-u-1";
 
   /** What the server has, by path. */

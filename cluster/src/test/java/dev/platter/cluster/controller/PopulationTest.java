@@ -355,6 +355,19 @@ class PopulationTest {
     assertThat(pods).isEqualTo(2);
   }
 
+  /** Where the server does not drop it: nobody has asked whether the user may use what is there. */
+  @Test
+  void whatIsInAnotherNamespaceFillsNothing() {
+    var claim = Objects.requireNonNull(cluster.claim("root"));
+    claim.getSpec().getDataSourceRef().setNamespace("secrets");
+    settle();
+    assertThat(pods).isZero();
+    assertThat(said("root").reason()).isEqualTo(Reason.UNSUPPORTED.word());
+    assertThat(cluster.objects.keySet())
+        .containsExactly("DiskImport debian", "PersistentVolumeClaim root");
+    assertThat(cluster.events).anyMatch(it -> it.startsWith("PersistentVolumeClaim Unsupported"));
+  }
+
   @Test
   void aLateClassWaitsForTheScheduler() {
     cluster.waits = Optional.of(true);
