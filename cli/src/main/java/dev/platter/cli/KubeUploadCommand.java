@@ -85,9 +85,13 @@ final class KubeUploadCommand extends KubeCommand {
       var done = Interrupt.guard(() -> send(door));
       out().println("digest  " + done.digest());
       out().println("size    " + new Bytes(done.size()));
-    }
-    while (!ClusterUploads.isBound(uploads.claim(claim))) {
-      Thread.sleep(POLL);
+      out().flush();
+      for (var now = uploads.claim(claim);
+          !ClusterUploads.isBound(now);
+          now = uploads.claim(claim)) {
+        uploads.requireTaken(now, door);
+        Thread.sleep(POLL);
+      }
     }
     out().println(claim + " is bound");
   }

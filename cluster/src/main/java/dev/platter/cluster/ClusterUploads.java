@@ -114,28 +114,56 @@ public final class ClusterUploads {
     return claim.getStatus() != null && "Bound".equals(claim.getStatus().getPhase());
   }
 
-  /** What is said of it. */
+  /** What is said of it, once somebody has looked at it. */
   public Optional<FilledClaim> said(PersistentVolumeClaim claim) {
     var name = claim.getSpec().getDataSourceRef().getName();
-    return asked(
+    var upload =
+        asked(
+                () ->
+                    Optional.ofNullable(
+                        client
+                            .resources(DiskUpload.class)
+                            .inNamespace(namespace)
+                            .withName(name)
+                            .get()))
+            .orElseThrow(
+                () ->
+                    PlatterException.of(
+                        Code.NOT_FOUND,
+                        "there is no DiskUpload %s/%s, which the claim names"
+                            .formatted(namespace, name),
+                        "Make it; nobody takes the disk before."));
+    return upload.said().claims().stream()
+        .filter(it -> it.uid().equals(claim.getMetadata().getUid()))
+        .findFirst();
+  }
+
+  /** If the disk was lost before the claim had it, another pod waits for it. */
+  public void requireTaken(PersistentVolumeClaim claim, Door door) {
+    var pod =
+        asked(
             () ->
                 Optional.ofNullable(
-                    client.resources(DiskUpload.class).inNamespace(namespace).withName(name).get()))
-        .flatMap(
-            upload ->
-                upload.said().claims().stream()
-                    .filter(it -> it.uid().equals(claim.getMetadata().getUid()))
-                    .findFirst());
+                    client.pods().inNamespace(namespace).withName(pod(claim)).get()));
+    if (pod.filter(it -> !it.getMetadata().getUid().equals(door.pod())).isPresent()) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the disk was lost with the pod that took it, before the claim had it",
+          "Give the same command again.");
+    }
+  }
+
+  private static String pod(PersistentVolumeClaim claim) {
+    return Names.FILLS_PREFIX + claim.getMetadata().getUid();
   }
 
   /** Where the disk is taken, if there is such a place now. */
   public Optional<Door> door(PersistentVolumeClaim claim) {
-    var name = Names.FILLS_PREFIX + claim.getMetadata().getUid();
     return asked(
         () ->
-            Optional.ofNullable(client.pods().inNamespace(namespace).withName(name).get())
+            Optional.ofNullable(client.pods().inNamespace(namespace).withName(pod(claim)).get())
                 .filter(ClusterUploads::isReady)
-                .map(_ -> open(name)));
+                .map(this::open));
   }
 
   private static boolean isReady(Pod pod) {
@@ -144,15 +172,20 @@ public final class ClusterUploads {
             .anyMatch(it -> it.getType().equals("Ready") && it.getStatus().equals("True"));
   }
 
-  private Door open(String name) {
+  private Door open(Pod pod) {
+    var name = pod.getMetadata().getName();
     var secret = client.secrets().inNamespace(namespace).withName(name).require().getData();
     var forward =
         client.pods().inNamespace(namespace).withName(name).portForward(UploadSecret.PORT);
-    return new Door(forward, secret);
+    return new Door(forward, secret, pod.getMetadata().getUid());
   }
 
-  /** A port of this machine that leads to the pod, through the API server. */
-  public record Door(LocalPortForward forward, Map<String, String> secret)
+  /**
+   * A port of this machine that leads to the pod, through the API server.
+   *
+   * @param pod its UID
+   */
+  public record Door(LocalPortForward forward, Map<String, String> secret, String pod)
       implements AutoCloseable {
     public int port() {
       return forward.getLocalPort();

@@ -168,7 +168,7 @@ public final class AddressPolicy {
    * Whether an answer of a server may lead to a host. Names that mean nothing here are left to who
    * connects, which may be a proxy.
    */
-  void requireRedirect(String server, String host) throws RegistryException {
+  public void requireRedirect(String server, String host) throws RegistryException {
     try {
       InetAddress[] from = InetAddress.getAllByName(server);
       for (List<Cidr> near : nearer) {

@@ -2,6 +2,8 @@ package dev.platter.cluster.api;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.databind.JsonDeserializer;
+import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import io.fabric8.kubernetes.api.model.Namespaced;
 import io.fabric8.kubernetes.client.CustomResource;
 import io.fabric8.kubernetes.model.annotation.Group;
@@ -14,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * Where the disk of claims comes from: a claim that names it in its {@code dataSourceRef} is bound
  * to a volume on which the disk is. It stays when they are filled, and can fill others.
  */
+// The client library would take what has metadata by an interface for a kind that it has to guess.
+@JsonDeserialize(using = JsonDeserializer.None.class)
 @Group(Names.GROUP)
 @Version(Names.VERSION)
 @Kind(DiskImport.KIND)

@@ -2,6 +2,8 @@ package dev.platter.cluster.api;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.databind.JsonDeserializer;
+import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import io.fabric8.kubernetes.api.model.Namespaced;
 import io.fabric8.kubernetes.client.CustomResource;
 import io.fabric8.kubernetes.model.annotation.Group;
@@ -15,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * dataSourceRef} has a pod that takes the disk, and is bound to the volume on which that pod has
  * written it.
  */
+// The client library would take what has metadata by an interface for a kind that it has to guess.
+@JsonDeserialize(using = JsonDeserializer.None.class)
 @Group(Names.GROUP)
 @Version(Names.VERSION)
 @Kind(DiskUpload.KIND)

@@ -61,7 +61,7 @@ final class FillPod {
             .endEnv()
             .addNewEnv()
             .withName("PLATTER_REGISTRIES")
-            .withValue(program.registries())
+            .withValue(FillInputs.literal(program.registries()))
             .endEnv()
             .withPorts(inputs.ports())
             .withTerminationMessagePolicy("FallbackToLogsOnError")
@@ -135,7 +135,7 @@ final class FillPod {
       out.add("--size=" + Quantity.getAmountInBytes(size).toBigInteger());
     }
     out.add(target);
-    return out;
+    return out.stream().map(FillInputs::literal).toList();
   }
 
   /** Of what it is filled from; of objects of this kind each has one. */

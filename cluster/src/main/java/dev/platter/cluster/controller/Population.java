@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
+import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -25,10 +26,10 @@ import org.jspecify.annotations.Nullable;
  * claim. So a claim that is bound is filled, and nobody ever sees half a disk.
  *
  * <p>Each look begins with what there is, so it does not matter how often the controller was
- * killed. An attempt is one prime claim and one pod: where one of them is without the other, or the
- * pod has failed, both go, and what was half written goes with its volume. Both belong to the claim
- * and go when it goes. A pod that succeeded stays until the claim has the volume, since it is what
- * says that the disk is whole.
+ * killed. An attempt is one pod and one prime claim, which says whose it is: where one of them is
+ * without the other, or the pod has failed, both go, and what was half written goes with its
+ * volume. Both belong to the claim and go when it goes. A pod that succeeded stays until the claim
+ * has the volume, since it is what says that the disk is whole; then the volume itself says so.
  */
 final class Population {
   private static final Duration SOON = Duration.ofSeconds(2);
@@ -39,6 +40,7 @@ final class Population {
   private static final Duration FIRST_RETRY = Duration.ofSeconds(5);
   private static final Duration LAST_RETRY = Duration.ofMinutes(5);
   private static final int MOST_DOUBLINGS = 10;
+  private static final String LEFT = "What is left of an earlier attempt goes first.";
 
   private final Populations cluster;
   private final Supplier<FillPod.Program> program;
@@ -62,8 +64,8 @@ final class Population {
   }
 
   Look look(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
-    if (PrimeClaim.isBound(claim)) {
-      return bound(claim, before);
+    if (claim.getSpec().getVolumeName() != null) {
+      return chosen(claim, before);
     }
     var namespace = claim.getSpec().getDataSourceRef().getNamespace();
     if (namespace != null && !namespace.equals(claim.getMetadata().getNamespace())) {
@@ -81,13 +83,17 @@ final class Population {
           PrimeClaim.name(claim) + " is somebody else's. Delete it, and the claim is filled.");
     }
     if (Stream.of(prime, pod).anyMatch(it -> it != null && Owned.ends(it))) {
-      return new Look(before, SOON);
+      return before.phase() == FillPhase.RETRYING ? new Look(before, SOON) : filling(before, LEFT);
     }
     if (prime == null && pod == null) {
       return begin(source, claim, before);
     }
     if (prime == null || pod == null) {
       return halved(claim, before);
+    }
+    if (!PrimeClaim.isFor(prime, pod)) {
+      clear(claim);
+      return filling(before, LEFT);
     }
     if (FillerPod.succeeded(pod)) {
       return hand(claim, prime, pod, before);
@@ -99,22 +105,48 @@ final class Population {
     return FillerPod.failed(pod) ? failed(claim, pod, before) : follow(source, prime, pod, before);
   }
 
-  /** First it is said what the claim has, then goes what is left of the filling. */
-  private Look bound(PersistentVolumeClaim claim, FilledClaim before) {
+  /**
+   * The claim has a volume, for good. First it is said what the claim has, then goes what is left
+   * of the filling.
+   */
+  private Look chosen(PersistentVolumeClaim claim, FilledClaim before) {
+    var name = claim.getSpec().getVolumeName();
+    if (PrimeClaim.isLost(claim)) {
+      clear(claim);
+      return notOurs(
+          before,
+          Reason.DISK_LOST,
+          "The volume %s is gone, and the disk with it. Make the claim anew.".formatted(name));
+    }
     if (before.phase() == FillPhase.FILLED) {
       clear(claim);
       return new Look(before.withPod(null, before.progress()), null);
     }
-    var pod = cluster.pod(PrimeClaim.key(claim));
-    var digest =
-        pod != null && FillerPod.succeeded(pod) ? FillPod.result(pod).digest() : before.digest();
+    var volume = cluster.volume(name);
+    var digest = volume == null ? null : PrimeClaim.filled(volume);
+    if (digest == null) {
+      clear(claim);
+      return notOurs(
+          before,
+          Reason.BOUND_ELSEWHERE,
+          "The claim has the volume %s, which was not filled from here.".formatted(name));
+    }
+    if (!PrimeClaim.isBound(claim)) {
+      return new Look(before, SOON);
+    }
     return new Look(
         before
             .withPod(before.pod(), "100%")
-            .withDigest(digest)
+            .withDigest(digest.isEmpty() ? null : digest)
             .withoutRetry()
             .at(FillPhase.FILLED, Reason.FILLED, Reason.FILLED.sentence()),
         Duration.ZERO);
+  }
+
+  /** Whatever becomes of the claim, it is not filled. */
+  private static Look notOurs(FilledClaim before, Reason reason, String message) {
+    return new Look(
+        before.withPod(null, null).withoutRetry().at(FillPhase.WAITING, reason, message), null);
   }
 
   private Look begin(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
@@ -144,9 +176,16 @@ final class Population {
             null);
       }
     }
+    return Refusals.told(
+        () -> make(source, claim, before),
+        why -> retrying(before, Reason.REFUSED, Refusals.message(why)));
+  }
+
+  /** The pod comes first: where it is refused no volume is made. */
+  private Look make(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
     var key = SourceKey.of(source);
-    cluster.create(PrimeClaim.of(claim, key));
     var pod = cluster.create(FillPod.of(source, claim, program.get(), key));
+    cluster.create(PrimeClaim.of(claim, key, pod));
     return filling(
         before.withPod(pod.getMetadata().getName(), null).withoutRetry().withDigest(null),
         "A volume is made for it.");
@@ -170,9 +209,7 @@ final class Population {
     }
     remove(claim, pod);
     remove(claim, prime);
-    return before.phase() == FillPhase.RETRYING
-        ? new Look(before, SOON)
-        : filling(before, "What is left of an earlier attempt goes first.");
+    return before.phase() == FillPhase.RETRYING ? new Look(before, SOON) : filling(before, LEFT);
   }
 
   /** Whether the volume has been given to the claim. */
@@ -189,12 +226,12 @@ final class Population {
     var name = prime.getSpec().getVolumeName();
     var volume = name == null ? null : cluster.volume(name);
     var owner = volume == null ? null : volume.getSpec().getClaimRef();
-    if (volume == null || owner == null) {
+    if (volume == null || owner == null || PrimeClaim.isGivenUp(volume)) {
       clear(claim);
       return filling(before, "The volume is gone; it begins anew.");
     }
     if (prime.getMetadata().getUid().equals(owner.getUid())) {
-      cluster.bind(volume, claim);
+      cluster.bind(volume, claim, Optional.ofNullable(FillPod.result(pod).digest()));
     } else if (!claim.getMetadata().getUid().equals(owner.getUid())) {
       clear(claim);
       return filling(before, "The volume is another claim's; it begins anew.");
@@ -214,13 +251,17 @@ final class Population {
       return new Look(before.withPod(null, null), SOON);
     }
     var result = FillPod.result(pod);
+    return retrying(before, Reason.of(result.reason()), result.message());
+  }
+
+  private Look retrying(FilledClaim before, Reason reason, String message) {
     var times = Math.min(before.attempts() == null ? 0 : before.attempts(), MOST_DOUBLINGS);
     var pause = FIRST_RETRY.multipliedBy(1L << times);
     var at = clock.instant().plus(pause.compareTo(LAST_RETRY) > 0 ? LAST_RETRY : pause);
     return new Look(
         before
             .withFailure(at.truncatedTo(ChronoUnit.SECONDS).toString())
-            .at(FillPhase.RETRYING, Reason.of(result.reason()), result.message()),
+            .at(FillPhase.RETRYING, reason, message),
         Duration.ZERO);
   }
 
@@ -238,8 +279,10 @@ final class Population {
           : new Look(now.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
     }
     var progress = cluster.progress(pod).orElse(null);
-    if (progress == null || (progress.bytes() == 0 && source instanceof DiskUpload)) {
-      var waits = source instanceof DiskUpload;
+    // A pod that does not answer may be at its end.
+    var silent = progress == null ? now.progress() == null : progress.bytes() == 0;
+    if (progress == null || (silent && source instanceof DiskUpload)) {
+      var waits = silent && source instanceof DiskUpload;
       var reason = waits ? Reason.WAITING_FOR_UPLOAD : Reason.FILLING;
       return new Look(now.at(FillPhase.FILLING, reason, reason.sentence()), SOON);
     }

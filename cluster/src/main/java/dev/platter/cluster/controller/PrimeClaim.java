@@ -2,8 +2,11 @@ package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.Names;
 import io.fabric8.kubernetes.api.model.ObjectMeta;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +34,32 @@ final class PrimeClaim {
         .orElse(null);
   }
 
+  /** Whether the volume that it has is gone. */
+  static boolean isLost(PersistentVolumeClaim claim) {
+    return claim.getStatus() != null && "Lost".equals(claim.getStatus().getPhase());
+  }
+
+  /** The digest of the disk that was written to a volume; null if none was. */
+  static @Nullable String filled(PersistentVolume volume) {
+    return Optional.ofNullable(volume.getMetadata().getAnnotations())
+        .map(annotations -> annotations.get(Names.FILLED))
+        .orElse(null);
+  }
+
+  /** Whether somebody may be deleting what is on the volume: nobody claims it, or it ends. */
+  static boolean isGivenUp(PersistentVolume volume) {
+    return Owned.ends(volume)
+        || (volume.getStatus() != null
+            && List.of("Released", "Failed").contains(volume.getStatus().getPhase()));
+  }
+
+  /** Whether both are of one attempt. */
+  static boolean isFor(PersistentVolumeClaim prime, Pod pod) {
+    var annotations = prime.getMetadata().getAnnotations();
+    return annotations != null
+        && pod.getMetadata().getUid().equals(annotations.get(Names.FILLED_BY));
+  }
+
   static boolean isBound(PersistentVolumeClaim claim) {
     return claim.getStatus() != null && "Bound".equals(claim.getStatus().getPhase());
   }
@@ -43,8 +72,9 @@ final class PrimeClaim {
         .build();
   }
 
-  static PersistentVolumeClaim of(PersistentVolumeClaim claim, SourceKey source) {
+  static PersistentVolumeClaim of(PersistentVolumeClaim claim, SourceKey source, Pod pod) {
     var meta = metadata(claim, source);
+    meta.getAnnotations().put(Names.FILLED_BY, pod.getMetadata().getUid());
     var node = selectedNode(claim);
     if (node != null) {
       meta.getAnnotations().put(SELECTED_NODE, node);

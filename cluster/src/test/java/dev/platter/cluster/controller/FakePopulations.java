@@ -2,6 +2,7 @@ package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.FillStatus;
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectReferenceBuilder;
@@ -16,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Claims and what fills them, in memory. Pods and volumes do nothing until a test says so. */
@@ -28,6 +30,9 @@ final class FakePopulations implements Populations {
 
   /** Told before and after each change; who throws there is a controller that is killed. */
   Runnable moment = () -> {};
+
+  /** What the server does not let anybody make. */
+  Predicate<HasMetadata> refused = _ -> false;
 
   private int uids;
 
@@ -103,6 +108,9 @@ final class FakePopulations implements Populations {
 
   @Override
   public <T extends HasMetadata> T create(T object) {
+    if (refused.test(object)) {
+      throw new KubernetesClientException("exceeded quota", 403, null);
+    }
     change(() -> add(object));
     return object;
   }
@@ -129,8 +137,12 @@ final class FakePopulations implements Populations {
   }
 
   @Override
-  public void bind(PersistentVolume volume, PersistentVolumeClaim claim) {
-    change(() -> own(volume, claim));
+  public void bind(PersistentVolume volume, PersistentVolumeClaim claim, Optional<String> digest) {
+    change(
+        () -> {
+          own(volume, claim);
+          volume.getMetadata().setAnnotations(Map.of(Names.FILLED, digest.orElse("")));
+        });
   }
 
   static void own(PersistentVolume volume, PersistentVolumeClaim claim) {

@@ -16,6 +16,7 @@ import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolumeStatusBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodStatusBuilder;
 import io.fabric8.kubernetes.api.model.Quantity;
@@ -263,6 +264,108 @@ class PopulationTest {
     cluster.all(DiskImport.class).getFirst().getMetadata().setGeneration(2L);
     settle();
     filled();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Pod", "PersistentVolumeClaim"})
+  void whatIsRefusedIsTriedLaterEachTimeAndTakesNoVolume(String kind) {
+    cluster.refused = object -> object.getKind().equals(kind);
+    settle();
+    var said = said("root");
+    assertThat(said.phase()).isEqualTo(FillPhase.RETRYING);
+    assertThat(said.message()).isEqualTo("exceeded quota");
+    assertThat(said.attempts()).isBetween(3, 5); // In 72 s: after 5, 10, 20 and 40.
+    assertThat(cluster.all(PersistentVolume.class)).isEmpty();
+    assertThat(cluster.events).contains("PersistentVolumeClaim FillFailed: exceeded quota");
+    cluster.refused = _ -> false;
+    settle();
+    filled();
+  }
+
+  @Test
+  void aClaimWhoseVolumeIsGoneIsNotFilledAgain() {
+    settle();
+    filled();
+    cluster.objects.keySet().removeIf(key -> key.startsWith("PersistentVolume "));
+    Objects.requireNonNull(cluster.claim("root")).getStatus().setPhase("Lost");
+    settle();
+    assertThat(pods).isEqualTo(1);
+    assertThat(said("root").reason()).isEqualTo(Reason.DISK_LOST.word());
+    assertThat(cluster.objects.keySet())
+        .containsExactly("DiskImport debian", "PersistentVolumeClaim root");
+  }
+
+  /** As with volumes that were there before: Kubernetes takes whichever fits. */
+  @Test
+  void aClaimThatGotItsVolumeFromSomebodyElseIsNotCalledFilled() {
+    var volume =
+        new PersistentVolumeBuilder()
+            .withNewMetadata()
+            .withName("old")
+            .endMetadata()
+            .withNewSpec()
+            .endSpec()
+            .build();
+    cluster.add(volume);
+    FakePopulations.own(volume, Objects.requireNonNull(cluster.claim("root")));
+    othersAct();
+    settle();
+    assertThat(pods).isZero();
+    assertThat(said("root").phase()).isEqualTo(FillPhase.WAITING);
+    assertThat(said("root").reason()).isEqualTo(Reason.BOUND_ELSEWHERE.word());
+    assertThat(cluster.events)
+        .anyMatch(it -> it.startsWith("PersistentVolumeClaim BoundElsewhere"));
+  }
+
+  /** An informer may still have a pod that is gone. */
+  @Test
+  void aPodOfAnotherAttemptSaysNothingOfThisOnesVolume() {
+    ends = _ -> "Pending";
+    settle();
+    var prime = cluster.all(PersistentVolumeClaim.class).getFirst();
+    prime.getMetadata().getAnnotations().put(Names.FILLED_BY, "another");
+    end(cluster.all(Pod.class).getFirst(), "Succeeded");
+    reconciler.reconcile(KEY);
+    assertThat(cluster.all(PersistentVolume.class))
+        .singleElement()
+        .satisfies(
+            it ->
+                assertThat(it.getSpec().getClaimRef().getUid())
+                    .isEqualTo(prime.getMetadata().getUid()));
+    ends = _ -> "Succeeded";
+    settle();
+    filled();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Released", "Failed"})
+  void aVolumeThatSomebodyMayBeDeletingIsNobodys(String phase) {
+    ends =
+        _ -> {
+          if (pods == 1) {
+            cluster
+                .all(PersistentVolume.class)
+                .getFirst()
+                .setStatus(new PersistentVolumeStatusBuilder().withPhase(phase).build());
+          }
+          return "Succeeded";
+        };
+    settle();
+    filled();
+    assertThat(pods).isEqualTo(2);
+  }
+
+  /** Where the server does not drop it: nobody has asked whether the user may use what is there. */
+  @Test
+  void whatIsInAnotherNamespaceFillsNothing() {
+    var claim = Objects.requireNonNull(cluster.claim("root"));
+    claim.getSpec().getDataSourceRef().setNamespace("secrets");
+    settle();
+    assertThat(pods).isZero();
+    assertThat(said("root").reason()).isEqualTo(Reason.UNSUPPORTED.word());
+    assertThat(cluster.objects.keySet())
+        .containsExactly("DiskImport debian", "PersistentVolumeClaim root");
+    assertThat(cluster.events).anyMatch(it -> it.startsWith("PersistentVolumeClaim Unsupported"));
   }
 
   @Test

@@ -79,6 +79,14 @@ sealed interface FileDigest extends AutoCloseable {
       require(context != 0 ? NativeLibrary.call(functions.init, context, functions.sha256, 0) : 0);
     }
 
+    /** Whoever comes too late must not reach memory that is somebody else's by now. */
+    private long context() {
+      if (closed) {
+        throw new IllegalStateException("the digest is closed");
+      }
+      return context;
+    }
+
     private static void require(long status) {
       if ((int) status != 1) {
         throw new IllegalStateException("OpenSSL does not make a SHA-256");
@@ -90,14 +98,14 @@ sealed interface FileDigest extends AutoCloseable {
       for (int done = 0; done < length; ) {
         int n = Math.min(PIECE, length - done);
         MemorySegment.copy(bytes, from + done, piece, ValueLayout.JAVA_BYTE, 0, n);
-        require(NativeLibrary.call(functions.update, context, piece.address(), n));
+        require(NativeLibrary.call(functions.update, context(), piece.address(), n));
         done += n;
       }
     }
 
     @Override
     public Digest finish() {
-      require(NativeLibrary.call(functions.end, context, piece.address(), 0));
+      require(NativeLibrary.call(functions.end, context(), piece.address(), 0));
       byte[] hash = piece.asSlice(0, LENGTH).toArray(ValueLayout.JAVA_BYTE);
       return new Digest(HexFormat.of().formatHex(hash));
     }

@@ -45,6 +45,7 @@ final class Lzma extends InputStream {
   private static final int FINISH = 3;
   private static final int OK = 0;
   private static final int STREAM_END = 1;
+  private static final int NO_MEMORY = 5;
   private static final int LIMIT_REACHED = 6;
   private static final int NO_PROGRESS = 10;
 
@@ -136,6 +137,7 @@ final class Lzma extends InputStream {
           throw new EOFException("the xz ends in the middle");
         }
       }
+      case NO_MEMORY -> throw new IOException("there is no memory left to unpack an xz");
       case LIMIT_REACHED -> throw new XZIOException("the xz needs too much memory to be unpacked");
       default -> throw new XZIOException("the xz is damaged (" + status + ")");
     }

@@ -19,6 +19,7 @@ final class LibdeflateDecompressor implements Decompressor {
   private final Library library = LIBRARY.orElseThrow();
   private final long state = library.allocate();
   private final ZlibDecompressor zlib = new ZlibDecompressor();
+  private boolean closed;
 
   static boolean isAvailable() {
     return LIBRARY.isPresent();
@@ -26,6 +27,9 @@ final class LibdeflateDecompressor implements Decompressor {
 
   @Override
   public boolean fill(ByteBuffer in, ByteBuffer out) {
+    if (closed || !in.isDirect() || !out.isDirect()) {
+      throw new IllegalStateException("the library is given memory that is its own to use");
+    }
     if (library.decompress(state, MemorySegment.ofBuffer(in), MemorySegment.ofBuffer(out))) {
       out.position(out.limit());
       return true;
@@ -35,8 +39,11 @@ final class LibdeflateDecompressor implements Decompressor {
 
   @Override
   public void close() {
-    library.free(state);
-    zlib.close();
+    if (!closed) {
+      closed = true;
+      library.free(state);
+      zlib.close();
+    }
   }
 
   /** The functions of the library that are needed. */

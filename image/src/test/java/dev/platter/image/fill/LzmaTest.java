@@ -1,6 +1,7 @@
 package dev.platter.image.fill;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.image.Digest;
@@ -82,6 +83,23 @@ class LzmaTest {
       damaged[at] ^= (byte) (1 << random.nextInt(8));
       assertThat(read(damaged, true)).as("byte %d", at).isEqualTo(read(damaged, false));
     }
+  }
+
+  /** The memory of a library is somebody else's after that. */
+  @Test
+  void nothingIsReachedOnceItIsClosed() throws IOException {
+    FileDigest digest = FileDigest.start();
+    assumeTrue(digest instanceof FileDigest.Libcrypto, "no libcrypto.so.3");
+    digest.update(plain, 0, 10);
+    digest.close();
+    digest.close();
+    assertThatThrownBy(digest::finish).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> digest.update(plain, 0, 10)).isInstanceOf(IllegalStateException.class);
+    InputStream in = Lzma.open(new ByteArrayInputStream(packed("xz -0 -c plain")), MOST);
+    assertThat(in.read()).isEqualTo(plain[0] & 0xff);
+    in.close();
+    in.close();
+    assertThatThrownBy(in::read).isInstanceOf(IllegalStateException.class);
   }
 
   @Test

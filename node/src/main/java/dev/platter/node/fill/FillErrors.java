@@ -56,8 +56,8 @@ final class FillErrors {
     return switch (e.kind()) {
       case NOT_FOUND -> "Check what it is called.";
       case UNAUTHORIZED ->
-          "Log in if it is a registry ('docker login', 'podman login'); of a web server, only what"
-              + " needs no login is taken.";
+          "Log in if it is a registry ('docker login', 'podman login'). For a web server set"
+              + " $PLATTER_WEB_USER and $PLATTER_WEB_PASSWORD; a DiskImport names a Secret.";
       case UNAVAILABLE, PROTOCOL -> "Try again.";
     };
   }

@@ -42,7 +42,7 @@ record S3Signature(String id, String secret, String region) {
             "GET",
             plain.getRawPath(),
             query,
-            "host:" + plain.getRawAuthority(),
+            "host:" + host(plain),
             "",
             "host",
             "UNSIGNED-PAYLOAD");
@@ -53,6 +53,15 @@ record S3Signature(String id, String secret, String region) {
     }
     var signature = HexFormat.of().formatHex(hmac(key, text));
     return URI.create(plain + "?" + query + "&X-Amz-Signature=" + signature);
+  }
+
+  /** As HTTP sends it: without a port that goes without saying. */
+  private static String host(URI address) {
+    var usual = address.getScheme().equals("https") ? ":443" : ":80";
+    var all = address.getRawAuthority();
+    return all.endsWith(usual) && address.getPort() >= 0
+        ? all.substring(0, all.length() - usual.length())
+        : all;
   }
 
   /** All but slashes and what the standard calls unreserved, as the signature wants it. */

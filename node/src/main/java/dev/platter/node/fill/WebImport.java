@@ -3,15 +3,17 @@ package dev.platter.node.fill;
 import dev.platter.image.ByteSource;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.stream.OutOfOrder;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.web.WebAccess;
 import dev.platter.node.web.WebDisk;
 import dev.platter.registry.RegistrySettings;
 import dev.platter.registry.WebFiles;
 import java.io.IOException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Map;
 
 /**
  * A file on a web server: written as it comes, over as many connections as that takes. A qcow2
@@ -20,20 +22,36 @@ import java.util.Map;
 final class WebImport implements ImportSource {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
-  private final String url;
+  private final URI url;
   private final RegistrySettings settings;
   private final WebLogin login;
   private volatile long length = -1;
 
   WebImport(String url, RegistrySettings settings, WebLogin login) {
-    this.url = url;
+    this.url = address(url);
     this.settings = settings;
     this.login = login;
   }
 
+  /** Without what the JDK says of it, which shows all of it. */
+  private static URI address(String text) {
+    try {
+      var url = new URI(text);
+      if (url.getHost() != null) {
+        return url;
+      }
+    } catch (URISyntaxException e) {
+      // As of one without a host.
+    }
+    throw PlatterException.of(
+        Code.INVALID,
+        WebName.shown(text) + " is no address",
+        "Write it as http://HOST[:PORT]/PATH; other characters than those of addresses as %XX.");
+  }
+
   @Override
   public String name() {
-    return WebName.known(url);
+    return WebName.known(url.toString());
   }
 
   @Override
@@ -44,7 +62,7 @@ final class WebImport implements ImportSource {
   @Override
   public Filled into(Tries tries) throws IOException {
     var files = new WebFiles(settings).withAuthorization(login.authorization().orElse(null));
-    var stream = WebStream.open(files, URI.create(url));
+    var stream = WebStream.open(files, url);
     try (stream) {
       length = stream.length();
       return tries.once(fill -> fill.from(stream, stream.length()));
@@ -55,8 +73,9 @@ final class WebImport implements ImportSource {
 
   /** Who asks is told to the server that was named, wherever that one led. */
   private WebAccess access(URI address) {
-    var named = origin(address).equals(origin(URI.create(url)));
-    return WebAccess.at(address, named ? login.headers() : Map.of(), settings.addresses());
+    return origin(address).equals(origin(url))
+        ? WebAccess.at(address, login.headers(), settings.addresses())
+        : WebAccess.ledTo(address, url.getHost(), settings.addresses());
   }
 
   private static String origin(URI address) {

@@ -19,6 +19,9 @@ public final class WebAccess {
   private final AddressPolicy addresses;
   private final boolean redirects;
 
+  /** Whose answer led here; null if it was named. */
+  private final @Nullable String leader;
+
   /**
    * @param ca certificates in PEM of which one must have signed the server's; null for those that
    *     this machine trusts
@@ -33,7 +36,8 @@ public final class WebAccess {
         ca,
         headers,
         elsewhere ? AddressPolicy.otherMachines() : AddressPolicy.any(),
-        ca == null && headers.isEmpty() && !elsewhere);
+        ca == null && headers.isEmpty() && !elsewhere,
+        null);
   }
 
   private WebAccess(
@@ -41,9 +45,11 @@ public final class WebAccess {
       byte @Nullable [] ca,
       Map<String, byte[]> headers,
       AddressPolicy addresses,
-      boolean redirects) {
+      boolean redirects,
+      @Nullable String leader) {
     this.addresses = addresses;
     this.redirects = redirects;
+    this.leader = leader;
     this.url = URI.create(url);
     this.ca = ca == null ? null : ca.clone();
     this.headers = new TreeMap<>(headers);
@@ -57,7 +63,15 @@ public final class WebAccess {
 
   /** At this address and nowhere else, if that is one of these. */
   public static WebAccess at(URI url, Map<String, byte[]> headers, AddressPolicy addresses) {
-    return new WebAccess(url.toString(), null, headers, addresses, false);
+    return new WebAccess(url.toString(), null, headers, addresses, false, null);
+  }
+
+  /**
+   * At this address and nowhere else, which a server's answer led to: each time it is asked it must
+   * be no nearer to this machine than that server.
+   */
+  public static WebAccess ledTo(URI url, String leader, AddressPolicy addresses) {
+    return new WebAccess(url.toString(), null, Map.of(), addresses, false, leader);
   }
 
   private static void requireValue(String name, byte[] value) {
@@ -83,6 +97,10 @@ public final class WebAccess {
 
   AddressPolicy addresses() {
     return addresses;
+  }
+
+  @Nullable String leader() {
+    return leader;
   }
 
   /** Not if there is something that only this server may be told, or only it can prove. */

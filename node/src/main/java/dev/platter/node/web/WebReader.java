@@ -134,6 +134,10 @@ final class WebReader implements AutoCloseable {
   private void requireAllowed() throws IOException {
     try {
       addresses.require(access.url().getHost());
+      var leader = access.leader();
+      if (leader != null) {
+        addresses.requireRedirect(leader, access.url().getHost());
+      }
     } catch (RegistryException e) {
       throw new WebRefusal(access + ": " + e.getMessage(), e);
     } catch (UnknownHostException e) {

@@ -17,8 +17,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -98,13 +100,28 @@ class DiskImportTest {
     }
   }
 
-  @Test
-  void secretsOfAnAddressAreNotTold() {
-    var source = "http://user:hidden@127.0.0.1:1/disk.raw?X-Signature=hidden";
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "http://user:hidden@127.0.0.1:1/disk.raw?X-Signature=hidden",
+        "http://127.0.0.1:1/disk.raw?X-Signature=|hidden",
+        "http://127.0.0.1:1/disk.raw?X-Signature=%hidden",
+        "http://us er:hidden@127.0.0.1:1/disk.raw"
+      })
+  void secretsOfAnAddressAreNotTold(String source) {
     assertThatThrownBy(() -> run(source, dir.resolve("out.raw")))
         .isInstanceOf(PlatterException.class)
         .hasMessageContaining("http://127.0.0.1:1/disk.raw")
-        .hasMessageNotContaining("hidden");
+        .hasMessageNotContaining("hidden")
+        .satisfies(
+            e ->
+                assertThat(Stream.iterate(e, Objects::nonNull, Throwable::getCause))
+                    .noneMatch(it -> String.valueOf(it.getMessage()).contains("hidden")));
+  }
+
+  @Test
+  void anAddressIsKnownByItsQueryToo() {
+    var source = "http://127.0.0.1:1/disk.raw?X-Signature=hidden";
     assertThat(WebName.known(source))
         .startsWith("http://127.0.0.1:1/disk.raw?sha256:")
         .isNotEqualTo(WebName.known(source + "2"));

@@ -36,6 +36,14 @@ class S3ImportTest {
     assertThat(signed.getRawQuery())
         .endsWith(
             "X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
+    assertThat(
+            new S3Signature("a", "b", "c")
+                .sign(URI.create("https://s3.example:443/x"), Instant.EPOCH)
+                .getRawQuery())
+        .isEqualTo(
+            new S3Signature("a", "b", "c")
+                .sign(URI.create("https://s3.example/x"), Instant.EPOCH)
+                .getRawQuery());
     assertThat(S3Signature.encodePath("a b/ü+1")).isEqualTo("a%20b/%C3%BC%2B1");
   }
 
@@ -67,6 +75,7 @@ class S3ImportTest {
           .isEqualTo("s3://images/a.raw");
     }
     Shell.run("qemu-img", "compare", "-f", "raw", "-F", "raw", raw, work.resolve("out.raw"));
+    assertThat(Shell.shell().execute("grep", "-rlE", "hidden|X-Amz", work).out()).isEmpty();
     assertThatExceptionOfType(PlatterException.class)
         .isThrownBy(() -> run("s3://images/a.raw", "other.raw", Map.of()))
         .withMessageContaining("AWS_ENDPOINT_URL");

@@ -8,9 +8,11 @@ import dev.platter.block.nbd.NbdServer;
 import dev.platter.lab.Certificates;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.Shell;
+import dev.platter.registry.AddressPolicy;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -52,6 +54,22 @@ class WebDiskTest {
 
   private static WebAccess access(String url) {
     return new WebAccess(url, null, Map.of());
+  }
+
+  /** The name that a server led to may mean another address by now. */
+  @Test
+  void whereAServerLedToIsLookedAtEachTime() throws IOException {
+    var near = AddressPolicy.anyBut(List.of("127.0.0.2/32"));
+    try (var server = FileServer.http("127.0.0.2", root)) {
+      var url = URI.create(server.url("disk"));
+      assertThatThrownBy(
+              () -> WebDisk.open(WebAccess.ledTo(url, "127.0.0.1", near), null, SHORT).close())
+          .isInstanceOf(WebRefusal.class)
+          .hasMessageContaining("127.0.0.1 leads nearer to this machine");
+      assertThat(server.requests()).isEmpty();
+      WebDisk.open(WebAccess.ledTo(url, "127.0.0.1", AddressPolicy.any()), null, SHORT).close();
+      WebDisk.open(WebAccess.at(url, Map.of(), near), null, SHORT).close();
+    }
   }
 
   private static byte[] read(WebDisk disk, long offset, int length) throws IOException {
