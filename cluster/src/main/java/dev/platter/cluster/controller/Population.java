@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.ClaimSource;
+import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FilledClaim;
@@ -21,8 +22,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Fills one claim, as volume populators do: another claim, the prime one, gets a volume like the
- * one that the claim wants; a pod writes the disk to it and ends; then the volume is given to the
- * claim. So a claim that is bound is filled, and nobody ever sees half a disk.
+ * one that the claim wants; a pod writes the disk to it and ends, or the driver has made the volume
+ * from a snapshot and no pod is needed ({@link Ways}); then the volume is given to the claim. So a
+ * claim that is bound is filled, and nobody ever sees half a disk.
  *
  * <p>Each look begins with what there is, so it does not matter how often the controller was
  * killed. An attempt is one prime claim and one pod: where one of them is without the other, or the
@@ -41,11 +43,19 @@ final class Population {
   private static final int MOST_DOUBLINGS = 10;
 
   private final Populations cluster;
+  private final Originals originals;
+  private final Ways ways;
   private final Supplier<FillPod.Program> program;
   private final InstantSource clock;
 
-  Population(Populations cluster, Supplier<FillPod.Program> program, InstantSource clock) {
+  Population(
+      Populations cluster,
+      Originals originals,
+      Supplier<FillPod.Program> program,
+      InstantSource clock) {
     this.cluster = cluster;
+    this.originals = originals;
+    this.ways = new Ways(cluster, originals);
     this.program = program;
     this.clock = clock;
   }
@@ -61,12 +71,11 @@ final class Population {
     return new Look(before.at(FillPhase.WAITING, Reason.REFUSED, why), LATER);
   }
 
-  Look look(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+  Look look(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     if (PrimeClaim.isBound(claim)) {
       return bound(claim, before);
     }
-    var namespace = claim.getSpec().getDataSourceRef().getNamespace();
-    if (namespace != null && !namespace.equals(claim.getMetadata().getNamespace())) {
+    if (PrimeClaim.foreignNamespace(claim).isPresent()) {
       return waiting(
           before,
           Reason.UNSUPPORTED,
@@ -86,17 +95,24 @@ final class Population {
     if (prime == null && pod == null) {
       return begin(source, claim, before);
     }
+    if (prime != null && PrimeClaim.isCopy(prime)) {
+      return copied(source, claim, prime, before);
+    }
     if (prime == null || pod == null) {
       return halved(claim, before);
     }
     if (FillerPod.succeeded(pod)) {
-      return hand(claim, prime, pod, before);
+      return hand(source, claim, prime, pod, before);
     }
     if (!FillPod.isCurrent(pod, source)) {
       clear(claim);
       return filling(before.withoutRetry(), "What it is filled from has changed; it begins anew.");
     }
-    return FillerPod.failed(pod) ? failed(claim, pod, before) : follow(source, prime, pod, before);
+    if (FillerPod.failed(pod)) {
+      var result = FillPod.result(pod);
+      return failed(claim, Reason.of(result.reason()), result.message(), before);
+    }
+    return follow(source, prime, pod, before);
   }
 
   /** First it is said what the claim has, then goes what is left of the filling. */
@@ -106,18 +122,25 @@ final class Population {
       return new Look(before.withPod(null, before.progress()), null);
     }
     var pod = cluster.pod(PrimeClaim.key(claim));
-    var digest =
-        pod != null && FillerPod.succeeded(pod) ? FillPod.result(pod).digest() : before.digest();
+    var prime = cluster.claim(PrimeClaim.key(claim));
+    var found = prime == null ? null : digest(prime, pod);
     return new Look(
         before
             .withPod(before.pod(), "100%")
-            .withDigest(digest)
+            .withDigest(found == null ? before.digest() : found)
             .withoutRetry()
             .at(FillPhase.FILLED, Reason.FILLED, Reason.FILLED.sentence()),
         Duration.ZERO);
   }
 
-  private Look begin(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+  /** Of what is on the volume; null if nobody knows. */
+  private static @Nullable String digest(PersistentVolumeClaim prime, @Nullable Pod pod) {
+    return pod != null && FillerPod.succeeded(pod)
+        ? FillPod.result(pod).digest()
+        : PrimeClaim.digest(prime);
+  }
+
+  private Look begin(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     var left = untilRetry(before);
     var same = source.getMetadata().getGeneration().equals(source.said().observedGeneration());
     if (left.isPositive() && same) {
@@ -130,26 +153,50 @@ final class Population {
           Reason.NOT_FOUND,
           "The claim names no storage class, and the cluster has no default one.");
     }
-    if (!storageClass.isEmpty()) {
-      var waits = cluster.waits(storageClass);
-      if (waits.isEmpty()) {
-        return waiting(before, Reason.NOT_FOUND, "There is no StorageClass " + storageClass + ".");
-      }
-      if (waits.get() && PrimeClaim.selectedNode(claim) == null && !source.immediate()) {
-        return new Look(
-            before.at(
-                FillPhase.WAITING,
-                Reason.WAITING_FOR_CONSUMER,
-                Reason.WAITING_FOR_CONSUMER.sentence()),
-            null);
-      }
+    var volumes = storageClass.isEmpty() ? null : cluster.volumeClass(storageClass).orElse(null);
+    if (volumes == null && !storageClass.isEmpty()) {
+      return waiting(before, Reason.NOT_FOUND, "There is no StorageClass " + storageClass + ".");
     }
     var key = SourceKey.of(source);
-    cluster.create(PrimeClaim.of(claim, key));
-    var pod = cluster.create(FillPod.of(source, claim, program.get(), key));
-    return filling(
-        before.withPod(pod.getMetadata().getName(), null).withoutRetry().withDigest(null),
-        "A volume is made for it.");
+    var blank = before.withPod(null, null).withoutRetry().withDigest(null);
+    return switch (ways.of(source, claim, volumes)) {
+      case Way.Wait wait ->
+          new Look(
+              before.at(FillPhase.WAITING, wait.reason(), wait.message()),
+              wait.reason() == Reason.WAITING_FOR_CONSUMER ? null : LATER);
+      case Way.Copy copy -> {
+        cluster.create(PrimeClaim.of(claim, key, copy));
+        yield filling(blank, "A volume is made for it from a snapshot.");
+      }
+      case Way.Write write -> {
+        cluster.create(PrimeClaim.of(claim, key));
+        var pod = cluster.create(FillPod.of(write.disk(), claim, program.get(), key));
+        yield filling(blank.withPod(pod.getMetadata().getName(), null), "A volume is made for it.");
+      }
+    };
+  }
+
+  /** A volume that a driver makes from a snapshot is whole when it is there. */
+  private Look copied(
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      PersistentVolumeClaim prime,
+      FilledClaim before) {
+    if (prime.getSpec().getVolumeName() != null) {
+      return hand(source, claim, prime, null, before);
+    }
+    if (!ways.hasSnapshot(source, prime)) {
+      clear(claim);
+      return filling(before.withoutRetry(), "What it was to be made from is gone; it begins anew.");
+    }
+    var complaint = cluster.complaint(prime).orElse(null);
+    if (PrimeClaim.isGivenUp(prime)) {
+      var why = complaint == null ? Reason.PROVISIONING_FAILED.sentence() : complaint;
+      return failed(claim, Reason.PROVISIONING_FAILED, why, before);
+    }
+    return complaint == null
+        ? filling(before, "A volume is made for it from a snapshot.")
+        : new Look(before.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
   }
 
   private Duration untilRetry(FilledClaim before) {
@@ -185,7 +232,11 @@ final class Population {
 
   /** The disk is whole: its volume is the claim's from now on. */
   private Look hand(
-      PersistentVolumeClaim claim, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      PersistentVolumeClaim prime,
+      @Nullable Pod pod,
+      FilledClaim before) {
     var name = prime.getSpec().getVolumeName();
     var volume = name == null ? null : cluster.volume(name);
     var owner = volume == null ? null : volume.getSpec().getClaimRef();
@@ -194,6 +245,11 @@ final class Population {
       return filling(before, "The volume is gone; it begins anew.");
     }
     if (prime.getMetadata().getUid().equals(owner.getUid())) {
+      if (pod != null
+          && source instanceof DiskImport disk
+          && !originals.keep(disk, claim, prime, pod)) {
+        return filling(before, "The disk is written; its snapshot is made, for other claims.");
+      }
       cluster.bind(volume, claim);
     } else if (!claim.getMetadata().getUid().equals(owner.getUid())) {
       clear(claim);
@@ -201,31 +257,32 @@ final class Population {
     }
     return new Look(
         before
-            .withDigest(FillPod.result(pod).digest())
+            .withDigest(digest(prime, pod))
             .withPod(before.pod(), "100%")
-            .at(FillPhase.FILLING, Reason.FILLING, "The disk is written; the claim gets it."),
+            .at(FillPhase.FILLING, Reason.FILLING, "The disk is there; the claim gets it."),
         SOON);
   }
 
   /** First it is said when the next attempt is, then what is there of this one goes. */
-  private Look failed(PersistentVolumeClaim claim, Pod pod, FilledClaim before) {
+  private Look failed(
+      PersistentVolumeClaim claim, Reason reason, String message, FilledClaim before) {
     if (before.phase() == FillPhase.RETRYING && before.retryAt() != null) {
       clear(claim);
       return new Look(before.withPod(null, null), SOON);
     }
-    var result = FillPod.result(pod);
     var times = Math.min(before.attempts() == null ? 0 : before.attempts(), MOST_DOUBLINGS);
     var pause = FIRST_RETRY.multipliedBy(1L << times);
     var at = clock.instant().plus(pause.compareTo(LAST_RETRY) > 0 ? LAST_RETRY : pause);
     return new Look(
         before
             .withFailure(at.truncatedTo(ChronoUnit.SECONDS).toString())
-            .at(FillPhase.RETRYING, Reason.of(result.reason()), result.message()),
+            .at(FillPhase.RETRYING, reason, message),
         Duration.ZERO);
   }
 
   /** What a pod that is at work says of itself. */
-  private Look follow(DiskSource source, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
+  private Look follow(
+      ClaimSource source, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
     var view = new PodView(pod);
     var now = before.withPod(pod.getMetadata().getName(), before.progress()).withoutRetry();
     if (!view.started()) {

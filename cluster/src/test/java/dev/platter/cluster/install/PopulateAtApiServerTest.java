@@ -366,7 +366,7 @@ class PopulateAtApiServerTest {
         .atMost(Duration.ofSeconds(30))
         .until(
             () -> get("volumepopulators", "-o", "jsonpath={.items[*].sourceKind.kind}"),
-            "DiskImport DiskUpload"::equals);
+            "DiskImport DiskUpload VirtletVMImage"::equals);
   }
 
   @Test
