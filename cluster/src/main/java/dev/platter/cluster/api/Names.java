@@ -104,6 +104,12 @@ public final class Names {
   /** Annotation of such a pod: the generation of that object which it follows. */
   public static final String FILLS_GENERATION = "platter.dev/fills-generation";
 
+  /** Annotation of such a claim: the UID of the pod that writes to its volume. */
+  public static final String FILLED_BY = "platter.dev/filled-by";
+
+  /** Annotation of a volume that a disk was written to: the digest of what came. */
+  public static final String FILLED = "platter.dev/filled";
+
   /** Annotation of a claim that a volume is made for from a snapshot: the digest of the disk. */
   public static final String FILLS_DIGEST = "platter.dev/fills-digest";
 

@@ -42,6 +42,7 @@ public enum Reason {
   WAITING_FOR_CONSUMER("The storage class makes the volume when a pod wants the claim."),
   WAITING_FOR_CLAIM("No claim names it in its dataSourceRef."),
   WAITING_FOR_UPLOAD("The claim's pod waits for the disk."),
+  BOUND_ELSEWHERE("The claim got its volume from somebody else; nobody knows what is on it."),
   FILL_FAILED("The disk was not written to the claim, and it is tried again."),
   WAITING_FOR_IMAGE("The image is not in the storage class yet."),
   WAITING_FOR_VOLUME("The storage class has not made the volume yet."),

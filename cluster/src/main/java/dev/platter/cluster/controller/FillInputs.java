@@ -94,7 +94,12 @@ record FillInputs(
   }
 
   private void variable(String name, String value) {
-    environment.add(new EnvVarBuilder().withName(name).withValue(value).build());
+    environment.add(new EnvVarBuilder().withName(name).withValue(literal(value)).build());
+  }
+
+  /** Kubelets put variables in the place of {@code $(NAME)}. */
+  static String literal(String text) {
+    return text.replace("$", "$$");
   }
 
   /** A pod whose Secret is missing waits for it, and the kubelet says so. */

@@ -62,7 +62,7 @@ final class FillPod {
             .endEnv()
             .addNewEnv()
             .withName("PLATTER_REGISTRIES")
-            .withValue(program.registries())
+            .withValue(FillInputs.literal(program.registries()))
             .endEnv()
             .withPorts(inputs.ports())
             .withTerminationMessagePolicy("FallbackToLogsOnError")
@@ -135,7 +135,7 @@ final class FillPod {
       out.add("--size=" + PrimeClaim.size(claim));
     }
     out.add(target);
-    return out;
+    return out.stream().map(FillInputs::literal).toList();
   }
 
   /** Of what it is filled from; of objects of this kind each has one. */

@@ -33,6 +33,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -226,19 +229,25 @@ final class KubePopulations implements Populations, AutoCloseable {
     }
     var host = ip.contains(":") ? "[" + ip + "]" : ip;
     var url = URI.create("http://%s:%d/progress".formatted(host, FillPod.PROGRESS_PORT));
-    var request = HttpRequest.newBuilder(url).timeout(PATIENCE).build();
+    return answer(http, url, PATIENCE);
+  }
+
+  /** Whoever is asked, all of it takes no longer than that. */
+  static Optional<Progress> answer(HttpClient http, URI url, Duration patience) {
+    var request = HttpRequest.newBuilder(url).build();
+    var body = BodyHandlers.limiting(BodyHandlers.ofByteArray(), MOST_BYTES);
+    var asked = http.sendAsync(request, body);
     try {
-      var response = http.send(request, BodyHandlers.ofInputStream());
-      try (var body = response.body()) {
-        var said = JSON.readTree(body.readNBytes(MOST_BYTES));
-        return number(said, "bytes")
-            .map(bytes -> new Progress(bytes, number(said, "total").orElse(-1L)));
-      }
-    } catch (IOException e) {
+      var said = JSON.readTree(asked.get(patience.toMillis(), TimeUnit.MILLISECONDS).body());
+      return number(said, "bytes")
+          .map(bytes -> new Progress(bytes, number(said, "total").orElse(-1L)));
+    } catch (IOException | ExecutionException | TimeoutException e) {
       return Optional.empty();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return Optional.empty();
+    } finally {
+      asked.cancel(true);
     }
   }
 
@@ -260,7 +269,7 @@ final class KubePopulations implements Populations, AutoCloseable {
   }
 
   @Override
-  public void bind(PersistentVolume volume, PersistentVolumeClaim claim) {
+  public void bind(PersistentVolume volume, PersistentVolumeClaim claim, Optional<String> digest) {
     var meta = claim.getMetadata();
     var owner =
         Map.of(
@@ -272,7 +281,10 @@ final class KubePopulations implements Populations, AutoCloseable {
             "resourceVersion", meta.getResourceVersion());
     var patch =
         Map.of(
-            "metadata", Map.of("resourceVersion", volume.getMetadata().getResourceVersion()),
+            "metadata",
+                Map.of(
+                    "resourceVersion", volume.getMetadata().getResourceVersion(),
+                    "annotations", Map.of(Names.FILLED, digest.orElse(""))),
             "spec", Map.of("claimRef", owner));
     client.resource(volume).patch(MERGE, client.getKubernetesSerialization().asJson(patch));
   }

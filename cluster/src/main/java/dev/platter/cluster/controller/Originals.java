@@ -91,7 +91,7 @@ final class Originals {
                 Comparator.nullsFirst(Comparator.naturalOrder()))
             .thenComparing(it -> it.getMetadata().getUid());
     return cluster.claims(SourceKey.of(source)).stream()
-        .filter(other -> !Owned.ends(other) && !PrimeClaim.isBound(other))
+        .filter(other -> !Owned.ends(other) && other.getSpec().getVolumeName() == null)
         .filter(other -> PrimeClaim.foreignNamespace(other).isEmpty())
         .filter(other -> isLike(claim, other))
         .noneMatch(other -> order.compare(other, claim) < 0);

@@ -112,12 +112,17 @@ final class PopulateReconciler implements ControlLoop.Work {
   /** Both are asked how it is: the claim by those who use it, the source by those who made it. */
   private void tell(
       ClaimSource source, PersistentVolumeClaim claim, FilledClaim before, FilledClaim now) {
-    if (now.phase() == before.phase() || now.phase() == FillPhase.WAITING) {
+    var waits = now.phase() == FillPhase.WAITING;
+    var why = Reason.of(now.reason());
+    if (waits
+        ? why.isNormal() || Objects.equals(now.reason(), before.reason())
+        : now.phase() == before.phase()) {
       return;
     }
     var reason =
         switch (Objects.requireNonNull(now.phase())) {
-          case WAITING, FILLING -> Reason.FILLING;
+          case WAITING -> why;
+          case FILLING -> Reason.FILLING;
           case RETRYING -> Reason.FILL_FAILED;
           case FILLED -> Reason.FILLED;
         };

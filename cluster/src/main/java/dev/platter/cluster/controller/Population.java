@@ -7,6 +7,7 @@ import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.UploadSecret;
+import dev.platter.cluster.controller.Storage.VolumeClass;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -16,6 +17,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
+import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -27,10 +29,10 @@ import org.jspecify.annotations.Nullable;
  * claim that is bound is filled, and nobody ever sees half a disk.
  *
  * <p>Each look begins with what there is, so it does not matter how often the controller was
- * killed. An attempt is one prime claim and one pod: where one of them is without the other, or the
- * pod has failed, both go, and what was half written goes with its volume. Both belong to the claim
- * and go when it goes. A pod that succeeded stays until the claim has the volume, since it is what
- * says that the disk is whole.
+ * killed. An attempt is one pod and one prime claim, which says whose it is: where one of them is
+ * without the other, or the pod has failed, both go, and what was half written goes with its
+ * volume. Both belong to the claim and go when it goes. A pod that succeeded stays until the claim
+ * has the volume, since it is what says that the disk is whole; then the volume itself says so.
  */
 final class Population {
   private static final Duration SOON = Duration.ofSeconds(2);
@@ -41,6 +43,7 @@ final class Population {
   private static final Duration FIRST_RETRY = Duration.ofSeconds(5);
   private static final Duration LAST_RETRY = Duration.ofMinutes(5);
   private static final int MOST_DOUBLINGS = 10;
+  private static final String LEFT = "What is left of an earlier attempt goes first.";
 
   private final Populations cluster;
   private final Originals originals;
@@ -72,8 +75,8 @@ final class Population {
   }
 
   Look look(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
-    if (PrimeClaim.isBound(claim)) {
-      return bound(claim, before);
+    if (claim.getSpec().getVolumeName() != null) {
+      return chosen(claim, before);
     }
     if (PrimeClaim.foreignNamespace(claim).isPresent()) {
       return waiting(
@@ -90,7 +93,7 @@ final class Population {
           PrimeClaim.name(claim) + " is somebody else's. Delete it, and the claim is filled.");
     }
     if (Stream.of(prime, pod).anyMatch(it -> it != null && Owned.ends(it))) {
-      return new Look(before, SOON);
+      return before.phase() == FillPhase.RETRYING ? new Look(before, SOON) : filling(before, LEFT);
     }
     if (prime == null && pod == null) {
       return begin(source, claim, before);
@@ -100,6 +103,10 @@ final class Population {
     }
     if (prime == null || pod == null) {
       return halved(claim, before);
+    }
+    if (!PrimeClaim.isFor(prime, pod)) {
+      clear(claim);
+      return filling(before, LEFT);
     }
     if (FillerPod.succeeded(pod)) {
       return hand(source, claim, prime, pod, before);
@@ -115,29 +122,48 @@ final class Population {
     return follow(source, prime, pod, before);
   }
 
-  /** First it is said what the claim has, then goes what is left of the filling. */
-  private Look bound(PersistentVolumeClaim claim, FilledClaim before) {
+  /**
+   * The claim has a volume, for good. First it is said what the claim has, then goes what is left
+   * of the filling.
+   */
+  private Look chosen(PersistentVolumeClaim claim, FilledClaim before) {
+    var name = claim.getSpec().getVolumeName();
+    if (PrimeClaim.isLost(claim)) {
+      clear(claim);
+      return notOurs(
+          before,
+          Reason.DISK_LOST,
+          "The volume %s is gone, and the disk with it. Make the claim anew.".formatted(name));
+    }
     if (before.phase() == FillPhase.FILLED) {
       clear(claim);
       return new Look(before.withPod(null, before.progress()), null);
     }
-    var pod = cluster.pod(PrimeClaim.key(claim));
-    var prime = cluster.claim(PrimeClaim.key(claim));
-    var found = prime == null ? null : digest(prime, pod);
+    var volume = cluster.volume(name);
+    var digest = volume == null ? null : PrimeClaim.filled(volume);
+    if (digest == null) {
+      clear(claim);
+      return notOurs(
+          before,
+          Reason.BOUND_ELSEWHERE,
+          "The claim has the volume %s, which was not filled from here.".formatted(name));
+    }
+    if (!PrimeClaim.isBound(claim)) {
+      return new Look(before, SOON);
+    }
     return new Look(
         before
             .withPod(before.pod(), "100%")
-            .withDigest(found == null ? before.digest() : found)
+            .withDigest(digest.isEmpty() ? null : digest)
             .withoutRetry()
             .at(FillPhase.FILLED, Reason.FILLED, Reason.FILLED.sentence()),
         Duration.ZERO);
   }
 
-  /** Of what is on the volume; null if nobody knows. */
-  private static @Nullable String digest(PersistentVolumeClaim prime, @Nullable Pod pod) {
-    return pod != null && FillerPod.succeeded(pod)
-        ? FillPod.result(pod).digest()
-        : PrimeClaim.digest(prime);
+  /** Whatever becomes of the claim, it is not filled. */
+  private static Look notOurs(FilledClaim before, Reason reason, String message) {
+    return new Look(
+        before.withPod(null, null).withoutRetry().at(FillPhase.WAITING, reason, message), null);
   }
 
   private Look begin(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
@@ -157,6 +183,17 @@ final class Population {
     if (volumes == null && !storageClass.isEmpty()) {
       return waiting(before, Reason.NOT_FOUND, "There is no StorageClass " + storageClass + ".");
     }
+    return Refusals.told(
+        () -> make(source, claim, volumes, before),
+        why -> retrying(before, Reason.REFUSED, Refusals.message(why)));
+  }
+
+  /** The pod comes first: where it is refused no volume is made. */
+  private Look make(
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      @Nullable VolumeClass volumes,
+      FilledClaim before) {
     var key = SourceKey.of(source);
     var blank = before.withPod(null, null).withoutRetry().withDigest(null);
     return switch (ways.of(source, claim, volumes)) {
@@ -169,8 +206,8 @@ final class Population {
         yield filling(blank, "A volume is made for it from a snapshot.");
       }
       case Way.Write write -> {
-        cluster.create(PrimeClaim.of(claim, key));
         var pod = cluster.create(FillPod.of(write.disk(), claim, program.get(), key));
+        cluster.create(PrimeClaim.of(claim, key, pod));
         yield filling(blank.withPod(pod.getMetadata().getName(), null), "A volume is made for it.");
       }
     };
@@ -190,7 +227,7 @@ final class Population {
       return filling(before.withoutRetry(), "What it was to be made from is gone; it begins anew.");
     }
     var complaint = cluster.complaint(prime).orElse(null);
-    if (PrimeClaim.isGivenUp(prime)) {
+    if (PrimeClaim.hasLostItsNode(prime)) {
       var why = complaint == null ? Reason.PROVISIONING_FAILED.sentence() : complaint;
       return failed(claim, Reason.PROVISIONING_FAILED, why, before);
     }
@@ -217,9 +254,7 @@ final class Population {
     }
     remove(claim, pod);
     remove(claim, prime);
-    return before.phase() == FillPhase.RETRYING
-        ? new Look(before, SOON)
-        : filling(before, "What is left of an earlier attempt goes first.");
+    return before.phase() == FillPhase.RETRYING ? new Look(before, SOON) : filling(before, LEFT);
   }
 
   /** Whether the volume has been given to the claim. */
@@ -228,6 +263,11 @@ final class Population {
     var volume = name == null ? null : cluster.volume(name);
     var owner = volume == null ? null : volume.getSpec().getClaimRef();
     return owner != null && claim.getMetadata().getUid().equals(owner.getUid());
+  }
+
+  /** Of what is on the volume; null if nobody knows. */
+  private static @Nullable String digest(PersistentVolumeClaim prime, @Nullable Pod pod) {
+    return pod == null ? PrimeClaim.digest(prime) : FillPod.result(pod).digest();
   }
 
   /** The disk is whole: its volume is the claim's from now on. */
@@ -240,7 +280,7 @@ final class Population {
     var name = prime.getSpec().getVolumeName();
     var volume = name == null ? null : cluster.volume(name);
     var owner = volume == null ? null : volume.getSpec().getClaimRef();
-    if (volume == null || owner == null) {
+    if (volume == null || owner == null || PrimeClaim.isGivenUp(volume)) {
       clear(claim);
       return filling(before, "The volume is gone; it begins anew.");
     }
@@ -250,7 +290,7 @@ final class Population {
           && !originals.keep(disk, claim, prime, pod)) {
         return filling(before, "The disk is written; its snapshot is made, for other claims.");
       }
-      cluster.bind(volume, claim);
+      cluster.bind(volume, claim, Optional.ofNullable(digest(prime, pod)));
     } else if (!claim.getMetadata().getUid().equals(owner.getUid())) {
       clear(claim);
       return filling(before, "The volume is another claim's; it begins anew.");
@@ -270,6 +310,10 @@ final class Population {
       clear(claim);
       return new Look(before.withPod(null, null), SOON);
     }
+    return retrying(before, reason, message);
+  }
+
+  private Look retrying(FilledClaim before, Reason reason, String message) {
     var times = Math.min(before.attempts() == null ? 0 : before.attempts(), MOST_DOUBLINGS);
     var pause = FIRST_RETRY.multipliedBy(1L << times);
     var at = clock.instant().plus(pause.compareTo(LAST_RETRY) > 0 ? LAST_RETRY : pause);
@@ -295,8 +339,10 @@ final class Population {
           : new Look(now.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
     }
     var progress = cluster.progress(pod).orElse(null);
-    if (progress == null || (progress.bytes() == 0 && source instanceof DiskUpload)) {
-      var waits = source instanceof DiskUpload;
+    // A pod that does not answer may be at its end.
+    var silent = progress == null ? now.progress() == null : progress.bytes() == 0;
+    if (progress == null || (silent && source instanceof DiskUpload)) {
+      var waits = silent && source instanceof DiskUpload;
       var reason = waits ? Reason.WAITING_FOR_UPLOAD : Reason.FILLING;
       return new Look(now.at(FillPhase.FILLING, reason, reason.sentence()), SOON);
     }

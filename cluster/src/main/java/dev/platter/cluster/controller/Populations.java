@@ -58,8 +58,12 @@ interface Populations {
   /** If it is still the version that was looked at. */
   void delete(HasMetadata object);
 
-  /** The volume is the claim's from now on, if it is still the version that was looked at. */
-  void bind(PersistentVolume volume, PersistentVolumeClaim claim);
+  /**
+   * The volume is the claim's from now on, if it is still the version that was looked at.
+   *
+   * @param digest of the disk that is on it
+   */
+  void bind(PersistentVolume volume, PersistentVolumeClaim claim, Optional<String> digest);
 
   void status(ClaimSource source, FillStatus status);
 

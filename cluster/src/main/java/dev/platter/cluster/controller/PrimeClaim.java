@@ -2,9 +2,12 @@ package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.Names;
 import io.fabric8.kubernetes.api.model.ObjectMeta;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +34,32 @@ final class PrimeClaim {
     return Optional.ofNullable(claim.getMetadata().getAnnotations())
         .map(annotations -> annotations.get(SELECTED_NODE))
         .orElse(null);
+  }
+
+  /** Whether the volume that it has is gone. */
+  static boolean isLost(PersistentVolumeClaim claim) {
+    return claim.getStatus() != null && "Lost".equals(claim.getStatus().getPhase());
+  }
+
+  /** The digest of the disk that was written to a volume; null if none was. */
+  static @Nullable String filled(PersistentVolume volume) {
+    return Optional.ofNullable(volume.getMetadata().getAnnotations())
+        .map(annotations -> annotations.get(Names.FILLED))
+        .orElse(null);
+  }
+
+  /** Whether somebody may be deleting what is on the volume: nobody claims it, or it ends. */
+  static boolean isGivenUp(PersistentVolume volume) {
+    return Owned.ends(volume)
+        || (volume.getStatus() != null
+            && List.of("Released", "Failed").contains(volume.getStatus().getPhase()));
+  }
+
+  /** Whether both are of one attempt. */
+  static boolean isFor(PersistentVolumeClaim prime, Pod pod) {
+    var annotations = prime.getMetadata().getAnnotations();
+    return annotations != null
+        && pod.getMetadata().getUid().equals(annotations.get(Names.FILLED_BY));
   }
 
   static boolean isBound(PersistentVolumeClaim claim) {
@@ -61,7 +90,7 @@ final class PrimeClaim {
   /**
    * Whether the driver cannot make its volume on the node that was said; no pod chooses another.
    */
-  static boolean isGivenUp(PersistentVolumeClaim prime) {
+  static boolean hasLostItsNode(PersistentVolumeClaim prime) {
     var annotations = prime.getMetadata().getAnnotations();
     return annotations.containsKey(Names.FILLS_NODE) && selectedNode(prime) == null;
   }
@@ -81,8 +110,11 @@ final class PrimeClaim {
         .build();
   }
 
-  static PersistentVolumeClaim of(PersistentVolumeClaim claim, SourceKey source) {
-    return on(selectedNode(claim), claim, source).build();
+  /** One whose volume the pod writes to. */
+  static PersistentVolumeClaim of(PersistentVolumeClaim claim, SourceKey source, Pod pod) {
+    var out = on(selectedNode(claim), claim, source).build();
+    out.getMetadata().getAnnotations().put(Names.FILLED_BY, pod.getMetadata().getUid());
+    return out;
   }
 
   /** One whose volume the driver makes from a snapshot. */

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Claims and what fills them, in memory. Pods and volumes do nothing until a test says so. */
@@ -37,6 +38,9 @@ final class FakePopulations implements Populations {
   Runnable moment = () -> {};
 
   InstantSource clock = InstantSource.fixed(Instant.EPOCH);
+
+  /** What the server does not let anybody make. */
+  Predicate<HasMetadata> refused = _ -> false;
 
   private int uids;
 
@@ -129,6 +133,9 @@ final class FakePopulations implements Populations {
 
   @Override
   public <T extends HasMetadata> T create(T object) {
+    if (refused.test(object)) {
+      throw new KubernetesClientException("exceeded quota", 403, null);
+    }
     change(() -> add(object));
     return object;
   }
@@ -156,8 +163,12 @@ final class FakePopulations implements Populations {
   }
 
   @Override
-  public void bind(PersistentVolume volume, PersistentVolumeClaim claim) {
-    change(() -> own(volume, claim));
+  public void bind(PersistentVolume volume, PersistentVolumeClaim claim, Optional<String> digest) {
+    change(
+        () -> {
+          own(volume, claim);
+          volume.getMetadata().setAnnotations(Map.of(Names.FILLED, digest.orElse("")));
+        });
   }
 
   static void own(PersistentVolume volume, PersistentVolumeClaim claim) {

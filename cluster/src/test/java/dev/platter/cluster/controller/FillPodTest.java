@@ -90,6 +90,15 @@ class FillPodTest {
         .anyMatch(it -> it.getName().equals("AWS_REGION") && it.getValue().equals("us-east-1"));
   }
 
+  /** What the API of Kubernetes says of {@code $(NAME)} in arguments and variables. */
+  @Test
+  void whatIsWrittenIsNotTakenForAVariable() {
+    var web = new DiskImport.Http("https://a.example/$$/$(HOME)?$", null, null);
+    var pod = pod(from(new DiskImport.Source(null, web, null)), "Filesystem");
+    assertThat(pod.getSpec().getContainers().getFirst().getArgs())
+        .contains("--source=https://a.example/$$$$/$$(HOME)?$$");
+  }
+
   @Test
   void onePodTakesADiskByTheSecretOfItsName() {
     var pod = pod(new DiskUpload(), "Filesystem");

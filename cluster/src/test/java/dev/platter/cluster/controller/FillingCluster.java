@@ -136,7 +136,7 @@ final class FillingCluster {
     }
   }
 
-  private void end(Pod pod, String phase) {
+  void end(Pod pod, String phase) {
     if (phase.equals("lost")) {
       cluster.objects.remove(FakePopulations.key(pod));
       return;

@@ -8,8 +8,11 @@ import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
+import io.fabric8.kubernetes.api.model.PersistentVolumeBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.PersistentVolumeStatusBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.api.model.Secret;
@@ -138,6 +141,95 @@ class PopulationTest {
     cluster.all(DiskImport.class).getFirst().getMetadata().setGeneration(2L);
     world.settle();
     filled();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Pod", "PersistentVolumeClaim"})
+  void whatIsRefusedIsTriedLaterEachTimeAndTakesNoVolume(String kind) {
+    cluster.refused = object -> object.getKind().equals(kind);
+    world.settle();
+    var said = world.said("root");
+    assertThat(said.phase()).isEqualTo(FillPhase.RETRYING);
+    assertThat(said.message()).isEqualTo("exceeded quota");
+    assertThat(said.attempts()).isBetween(3, 5); // In 72 s: after 5, 10, 20 and 40.
+    assertThat(cluster.all(PersistentVolume.class)).isEmpty();
+    assertThat(cluster.events).contains("PersistentVolumeClaim FillFailed: exceeded quota");
+    cluster.refused = _ -> false;
+    world.settle();
+    filled();
+  }
+
+  @Test
+  void aClaimWhoseVolumeIsGoneIsNotFilledAgain() {
+    world.settle();
+    filled();
+    cluster.objects.keySet().removeIf(key -> key.startsWith("PersistentVolume "));
+    Objects.requireNonNull(cluster.claim("root")).getStatus().setPhase("Lost");
+    world.settle();
+    assertThat(world.pods).isEqualTo(1);
+    assertThat(world.said("root").reason()).isEqualTo(Reason.DISK_LOST.word());
+    assertThat(cluster.objects.keySet())
+        .containsExactly("DiskImport debian", "PersistentVolumeClaim root");
+  }
+
+  /** As with volumes that were there before: Kubernetes takes whichever fits. */
+  @Test
+  void aClaimThatGotItsVolumeFromSomebodyElseIsNotCalledFilled() {
+    var volume =
+        new PersistentVolumeBuilder()
+            .withNewMetadata()
+            .withName("old")
+            .endMetadata()
+            .withNewSpec()
+            .endSpec()
+            .build();
+    cluster.add(volume);
+    FakePopulations.own(volume, Objects.requireNonNull(cluster.claim("root")));
+    world.othersAct();
+    world.settle();
+    assertThat(world.pods).isZero();
+    assertThat(world.said("root").phase()).isEqualTo(FillPhase.WAITING);
+    assertThat(world.said("root").reason()).isEqualTo(Reason.BOUND_ELSEWHERE.word());
+    assertThat(cluster.events)
+        .anyMatch(it -> it.startsWith("PersistentVolumeClaim BoundElsewhere"));
+  }
+
+  /** An informer may still have a pod that is gone. */
+  @Test
+  void aPodOfAnotherAttemptSaysNothingOfThisOnesVolume() {
+    world.ends = _ -> "Pending";
+    world.settle();
+    var prime = cluster.all(PersistentVolumeClaim.class).getFirst();
+    prime.getMetadata().getAnnotations().put(Names.FILLED_BY, "another");
+    world.end(cluster.all(Pod.class).getFirst(), "Succeeded");
+    world.reconciler.reconcile(KEY);
+    assertThat(cluster.all(PersistentVolume.class))
+        .singleElement()
+        .satisfies(
+            it ->
+                assertThat(it.getSpec().getClaimRef().getUid())
+                    .isEqualTo(prime.getMetadata().getUid()));
+    world.ends = _ -> "Succeeded";
+    world.settle();
+    filled();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Released", "Failed"})
+  void aVolumeThatSomebodyMayBeDeletingIsNobodys(String phase) {
+    world.ends =
+        _ -> {
+          if (world.pods == 1) {
+            cluster
+                .all(PersistentVolume.class)
+                .getFirst()
+                .setStatus(new PersistentVolumeStatusBuilder().withPhase(phase).build());
+          }
+          return "Succeeded";
+        };
+    world.settle();
+    filled();
+    assertThat(world.pods).isEqualTo(2);
   }
 
   @Test

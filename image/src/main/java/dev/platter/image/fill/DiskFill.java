@@ -91,13 +91,18 @@ public final class DiskFill {
     return qcow2 ? qcow2(bytes, length) : from(new SourceStream(bytes), length);
   }
 
+  /** It is read twice. What has to have a digest has it before a byte of it is written. */
   private Filled qcow2(ByteSource bytes, long length) throws IOException {
     long size;
-    try (var reader = Qcow2Reader.open(bytes, Limits.DEFAULT)) {
+    ByteSource meant = expected == null ? bytes : CheckedBytes.of(bytes, expected, progress);
+    try (var reader = Qcow2Reader.open(meant, Limits.DEFAULT)) {
       size = reader.virtualSize();
       requireRoom(size);
       double share = (double) length / Math.max(1, size);
       reader.copyTo(target, Math.max(room, size), done -> progress.accept((long) (done * share)));
+    }
+    if (expected != null) {
+      return finish(Format.QCOW2, size, length, expected);
     }
     try (var hashed = new Counted(new SourceStream(bytes), _ -> {})) {
       drain(hashed, Long.MAX_VALUE);

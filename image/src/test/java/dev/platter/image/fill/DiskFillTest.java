@@ -295,6 +295,45 @@ class DiskFillTest {
   }
 
   /** Names of other files are never looked at: each is refused by what comes first. */
+  /** As of a web server that shows one file to who decodes and another to who hashes. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void whatAnswersOtherwiseEachTimeIsRefused(int lie) throws IOException {
+    Path file = dir.resolve("file.qcow2");
+    Qemu.img("convert", "-f", "raw", "-O", "qcow2", raw, file);
+    byte[] bytes = Files.readAllBytes(file);
+    int somewhere = bytes.length - 70_000;
+    var reads = new AtomicLong();
+    ByteSource liar =
+        new ByteSource() {
+          @Override
+          public long size() {
+            return bytes.length;
+          }
+
+          @Override
+          public int read(ByteBuffer into, long position) throws IOException {
+            byte[] told = bytes;
+            boolean there = position <= somewhere && somewhere < position + into.remaining();
+            if (there && reads.incrementAndGet() == lie) {
+              told = bytes.clone();
+              told[somewhere] ^= 1;
+            }
+            return ByteSource.of(told).read(into, position);
+          }
+        };
+    Digest meant = Digest.of(bytes);
+    try (RawTarget target = RawTarget.create(dir.resolve("ours"))) {
+      assertThatThrownBy(() -> new DiskFill(target, -1, null, meant, _ -> {}).from(liar))
+          .isInstanceOf(BadImageException.class);
+    }
+    try (RawTarget target = RawTarget.create(dir.resolve("honest"))) {
+      var filled = new DiskFill(target, -1, null, meant, _ -> {}).from(ByteSource.of(bytes));
+      assertThat(filled.digest()).isEqualTo(meant);
+    }
+    assertThat(dir.resolve("honest")).hasSameBinaryContentAs(raw);
+  }
+
   @Test
   void whatLeadsToAnotherFileIsRefused() throws IOException {
     Path base = dir.resolve("base");

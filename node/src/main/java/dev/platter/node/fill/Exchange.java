@@ -7,13 +7,17 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Map;
 
-/** One request and its answer, after which the connection ends. */
-record Exchange(RequestHead head, RequestBody body, OutputStream out) {
+/**
+ * One request and its answer, after which the connection ends.
+ *
+ * @param answered told when the answer is on its way
+ */
+record Exchange(RequestHead head, RequestBody body, OutputStream out, Runnable answered) {
   /** Returns when the head is there. */
-  static Exchange read(InputStream in, OutputStream out) throws IOException {
+  static Exchange read(InputStream in, OutputStream out, Runnable answered) throws IOException {
     try {
       var head = RequestHead.read(in);
-      return new Exchange(head, RequestBody.of(head, in, out), out);
+      return new Exchange(head, RequestBody.of(head, in, out), out, answered);
     } catch (RequestHead.BadRequest e) {
       var answer = Answer.of(400, 400, "Request", String.valueOf(e.getMessage()));
       answer(out, 400, Map.of("Content-Type", "application/json"), answer.json(), false);
@@ -24,6 +28,7 @@ record Exchange(RequestHead head, RequestBody body, OutputStream out) {
   void answer(int status, Map<String, String> headers, byte[] text) throws IOException {
     body.answered();
     answer(out, status, headers, text, head.method().equals("HEAD"));
+    answered.run();
   }
 
   private static void answer(

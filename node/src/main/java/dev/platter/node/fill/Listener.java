@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes connections for a server of HTTP, each for one request. There are {@link #PLACES} of them,
- * and nobody keeps one who does not say what they want: who has sent no whole head in a while is
- * cut off, and the longest of those at once when somebody else comes and all places are taken. The
- * JDK's server knows no limit for heads alone.
+ * and nobody keeps one who does not say what they want, or who was answered and goes on sending:
+ * after a while they are cut off, and the longest of those at once when somebody else comes and all
+ * places are taken. The JDK's server knows no limit for heads alone.
  */
 final class Listener implements AutoCloseable {
   static final int PLACES = 64;
@@ -38,18 +38,30 @@ final class Listener implements AutoCloseable {
   private final Duration patience;
   private final Set<Guest> guests = ConcurrentHashMap.newKeySet();
 
+  private enum Stay {
+    COMES,
+    SERVED,
+    LEAVES
+  }
+
   /** Who is connected. Compared as an object. */
   private static final class Guest {
     private final Socket socket;
-    private final long since = System.nanoTime();
-    private volatile boolean asked;
+    private volatile long since = System.nanoTime();
+    private volatile Stay stay = Stay.COMES;
 
     Guest(Socket socket) {
       this.socket = socket;
     }
 
+    void now(Stay next) {
+      since = System.nanoTime();
+      stay = next;
+    }
+
+    /** How long nothing is done for them; who is served has all the time. */
     long age() {
-      return asked ? -1 : System.nanoTime() - since;
+      return stay == Stay.SERVED ? -1 : System.nanoTime() - since;
     }
   }
 
@@ -93,13 +105,13 @@ final class Listener implements AutoCloseable {
     try (var socket = spoken(guest.socket)) {
       socket.setTcpNoDelay(true);
       var in = new BufferedInputStream(socket.getInputStream(), BUFFER);
-      var exchange = Exchange.read(in, socket.getOutputStream());
-      guest.asked = true;
+      var exchange = Exchange.read(in, socket.getOutputStream(), () -> guest.now(Stay.LEAVES));
+      guest.now(Stay.SERVED);
       handler.handle(exchange);
     } catch (IOException e) {
       // They are gone, as they may be.
     } finally {
-      guests.remove(guest);
+      cut(guest);
     }
   }
 
@@ -112,7 +124,7 @@ final class Listener implements AutoCloseable {
     return secure;
   }
 
-  /** Cuts off who has not said what they want for too long. */
+  /** Cuts off who has not said what they want, or has not gone, for too long. */
   void check() {
     guests.stream().filter(guest -> guest.age() > patience.toNanos()).forEach(this::cut);
   }
@@ -132,7 +144,8 @@ final class Listener implements AutoCloseable {
     server.close();
     long end = System.nanoTime() + LEAVE.toNanos();
     try {
-      while (guests.stream().anyMatch(guest -> guest.asked) && System.nanoTime() < end) {
+      while (guests.stream().anyMatch(guest -> guest.stay != Stay.COMES)
+          && System.nanoTime() < end) {
         Thread.sleep(PAUSE);
       }
     } catch (InterruptedException e) {

@@ -212,19 +212,30 @@ class UploadServerTest {
   }
 
   /** Each holds a place, until somebody else wants it. */
-  @Test
-  void whoDoesNotSayWhatTheyWantKeepsNobodyOut() throws Exception {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "P",
+        "PUT /disk HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n",
+        "PUT /disk HTTP/1.1\r\nAuthorization: Bearer guessed\r\nContent-Length: 1048576\r\n\r\n"
+      })
+  void whoDoesNotSayWhatTheyWantOrMayNotKeepsNobodyOut(String said) throws Exception {
     var silent = new ArrayList<Socket>();
     try (var server = serve()) {
       for (int i = 0; i < 2 * Listener.PLACES; i++) {
         var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
-        socket.getOutputStream().write('P');
+        socket.getOutputStream().write(said.getBytes(StandardCharsets.US_ASCII));
         silent.add(socket);
+        if (said.length() > 1 && i < Listener.PLACES) {
+          socket.setSoTimeout(20_000);
+          assertThat(socket.getInputStream().readNBytes(12)).asString().isEqualTo("HTTP/1.1 401");
+        }
       }
       assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("201 ");
       assertIsThere();
-      silent.getFirst().setSoTimeout(20_000);
-      assertThat(silent.getFirst().getInputStream().read()).isEqualTo(-1);
+      var first = silent.getFirst();
+      first.setSoTimeout(20_000);
+      assertThat(first.getInputStream().readAllBytes().length).isLessThan(1000);
     } finally {
       for (var socket : silent) {
         socket.close();
