@@ -1,8 +1,10 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.LocalVolumes.claim;
+import static dev.platter.e2e.LocalVolumes.pod;
+import static dev.platter.e2e.LocalVolumes.volume;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.platter.lab.CsiSidecars;
 import dev.platter.lab.KubeNode;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -12,94 +14,17 @@ import org.junit.jupiter.api.Test;
 class LocalVolumeTest {
   private static final PlatterCluster CLUSTER = PlatterCluster.shared();
 
-  /** The nodes of the lab share their disk, but for directories such as this one's parent. */
-  private static final String POOL = "/var/lib/platter/local-volumes";
-
-  private static final KubeNode NODE = CLUSTER.kube().node(1);
-  private static CsiSidecars sidecars;
-
-  /** Only a root with CAP_SYS_RESOURCE, which is not here, grows an ext4 that is mounted. */
-  static final String XFS =
-      """
-      apiVersion: storage.k8s.io/v1
-      kind: StorageClass
-      metadata: {name: platter-local-xfs}
-      provisioner: local.csi.platter.dev
-      parameters: {csi.storage.k8s.io/fstype: xfs}
-      allowVolumeExpansion: true
-      volumeBindingMode: WaitForFirstConsumer
-      """;
+  private static final KubeNode NODE = LocalVolumes.NODE;
+  private static LocalVolumes installed;
 
   @BeforeAll
   static void install() {
-    sidecars = CsiSidecars.start(CLUSTER.kube());
-    CLUSTER.install("--volumes", POOL + ":2Gi", "--sidecars", CsiSidecars.IMAGES);
-    CLUSTER.apply(XFS);
-    awaitDriver();
-  }
-
-  private static void awaitDriver() {
-    for (var part : new String[] {"ds/platter-volumes", "deploy/platter-volumes-resizer"}) {
-      CLUSTER.kubectl("-n", "platter-system", "rollout", "status", part, "--timeout=120s");
-    }
+    installed = LocalVolumes.install();
   }
 
   @AfterAll
   static void removeAll() {
-    CLUSTER.kubectl(
-        "-n",
-        "platter-system",
-        "delete",
-        "ds/platter-volumes",
-        "deploy/platter-volumes-resizer",
-        "--timeout=60s");
-    CLUSTER.await(
-        "pods of the driver are left",
-        () ->
-            CLUSTER.kubectl(
-                "-n",
-                "platter-system",
-                "get",
-                "pods",
-                "-l",
-                "app.kubernetes.io/name=platter-volumes"),
-        String::isBlank);
-    assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE"))
-        .doesNotContainPattern("(?m)^ *0 .*" + POOL);
-    CLUSTER.kubectl(
-        "delete",
-        "csidriver/local.csi.platter.dev",
-        "sc/platter-local",
-        "sc/platter-local-xfs",
-        "volumesnapshotclass/platter-local",
-        "clusterrole/platter-volumes",
-        "clusterrolebinding/platter-volumes",
-        "clusterrolebinding/platter-volumes-resizer");
-    for (var name : new String[] {"platter-volumes", "platter-volumes-resizer"}) {
-      CLUSTER.kubectl("-n", "platter-system", "delete", "role,rolebinding,serviceaccount", name);
-    }
-    // Kubelets never take back the labels of a driver.
-    CLUSTER.kubectl("label", "nodes", "--all", "local.csi.platter.dev/node-");
-    for (var node : CLUSTER.kube().nodes()) {
-      node.exec("rm", "-rf", POOL);
-    }
-    sidecars.close();
-  }
-
-  private static String claim(String name, String mode, String size, String source) {
-    return """
-    apiVersion: v1
-    kind: PersistentVolumeClaim
-    metadata: {name: %s}
-    spec:
-      accessModes: [ReadWriteOnce]
-      volumeMode: %s
-      storageClassName: platter-local
-      resources: {requests: {storage: %s}}
-      %s
-    ---
-    """
-        .formatted(name, mode, size, source);
+    installed.close();
   }
 
   private static String snapshot(String claim) {
@@ -118,37 +43,12 @@ class LocalVolumeTest {
     return "dataSource: {%skind: %s, name: %s}".formatted(group, kind, name);
   }
 
-  /** What a volume is made from is on one node, and the scheduler does not know of that. */
-  private static String pod(String name, String command, String files, String devices, String of) {
-    return """
-    apiVersion: v1
-    kind: Pod
-    metadata: {name: %s}
-    spec:
-      nodeSelector: {kubernetes.io/hostname: %s}
-      terminationGracePeriodSeconds: 0
-      restartPolicy: Never
-      containers:
-      - name: main
-        image: lab.local/busybox:1
-        command: [sh, -c, '%s']
-        volumeMounts: [%s]
-        volumeDevices: [%s]
-      volumes: [%s]
-    """
-        .formatted(name, NODE.name(), command, files, devices, of);
-  }
-
-  private static String volume(String claim) {
-    return "{name: %1$s, persistentVolumeClaim: {claimName: %1$s}},".formatted(claim);
-  }
-
   /** As the pod that has them sees it. */
   private static void volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced() {
     CLUSTER.kubectl("-n", "platter-system", "rollout", "restart", "ds/platter-volumes");
     grow("device", "64Mi");
     grow("grows", "400Mi");
-    awaitDriver();
+    LocalVolumes.awaitDriver();
     // Or kubelet looks after its usual minute.
     CLUSTER.kubectl("annotate", "pod", "writer", "look=again");
     CLUSTER.await(
@@ -261,11 +161,8 @@ class LocalVolumeTest {
     volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced();
 
     CLUSTER.kubectl("delete", "pods", "--all", "--timeout=60s");
-    CLUSTER.kubectl("delete", "volumesnapshots,pvc", "--all", "--timeout=60s");
-    CLUSTER.await(
-        "volumes or snapshots are left",
-        () -> CLUSTER.kubectl("get", "pv,volumesnapshotcontents", "-o", "name"),
-        String::isEmpty);
+    CLUSTER.kubectl("delete", "volumesnapshots", "--all", "--timeout=60s");
+    LocalVolumes.nothingIsLeft();
     assertThat(
             CLUSTER.kubectl(
                 "-n",
@@ -278,13 +175,13 @@ class LocalVolumeTest {
                 "sh",
                 "-c",
                 "ls "
-                    + POOL
+                    + LocalVolumes.POOL
                     + "/volumes/volumes "
-                    + POOL
+                    + LocalVolumes.POOL
                     + "/volumes/snapshots | grep -v : | grep . || true"))
         .isBlank();
     assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE").lines())
-        .filteredOn(line -> line.contains(POOL) || line.contains("csi"))
+        .filteredOn(line -> line.contains(LocalVolumes.POOL) || line.contains("csi"))
         .hasSizeLessThanOrEqualTo(CLUSTER.kube().nodes().size());
   }
 }

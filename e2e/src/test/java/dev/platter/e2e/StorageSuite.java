@@ -88,7 +88,7 @@ class StorageSuite {
       }
     }
     cluster.install("--volumes", POOL + ":60Gi", "--sidecars", CsiSidecars.IMAGES);
-    cluster.apply(LocalVolumeTest.XFS);
+    cluster.apply(LocalVolumes.XFS);
     for (var part : List.of("ds/platter-volumes", "deploy/platter-volumes-resizer")) {
       cluster.kubectl("-n", "platter-system", "rollout", "status", part, "--timeout=120s");
     }

@@ -89,6 +89,16 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
     return spec != null && Boolean.TRUE.equals(spec.immediate());
   }
 
+  /** Whether all claims get the same bytes, so that one can be made from another. */
+  public boolean pinned() {
+    Spec spec = getSpec();
+    if (spec == null) {
+      return false;
+    }
+    var registry = spec.source().registry();
+    return spec.digest() != null || (registry != null && registry.image().contains("@sha256:"));
+  }
+
   @Override
   public void say(FillStatus status) {
     setStatus(status);

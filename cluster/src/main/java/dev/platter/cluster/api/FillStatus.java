@@ -6,15 +6,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far the claims of a {@link DiskImport} or a {@link DiskUpload} are. The controller writes it.
+ * How far the claims of a {@link ClaimSource} are. The controller writes it.
  *
  * @param claims those that name it in their {@code dataSourceRef}
+ * @param unusedSince since when there is none of them, RFC 3339
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 @JsonInclude(JsonInclude.Include.NON_EMPTY)
 public record FillStatus(
-    List<FilledClaim> claims, List<Condition> conditions, @Nullable Long observedGeneration) {
-  public static final FillStatus NONE = new FillStatus(List.of(), List.of(), null);
+    List<FilledClaim> claims,
+    List<Condition> conditions,
+    @Nullable Long observedGeneration,
+    @Nullable String unusedSince) {
+  public static final FillStatus NONE = new FillStatus(List.of(), List.of(), null, null);
 
   // A server may leave out any of them.
   @SuppressWarnings("NullAway")

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far one claim is that a {@link DiskImport} or a {@link DiskUpload} fills.
+ * How far one claim is that gets its disk from a {@link ClaimSource}.
  *
  * @param name the claim's
  * @param uid the claim's: another claim of the name is another one

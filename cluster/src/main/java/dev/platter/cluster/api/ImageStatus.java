@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  *     there, of the image
  * @param filledClaim the UID of the claim that holds the image
  * @param nodeName the node that the snapshot is on; null if claims of it can be made on any
- * @param unusedSince since when no identity wants it, RFC 3339
+ * @param unusedSince since when nobody wants it, RFC 3339
+ * @param claims those that name it in their {@code dataSourceRef}
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 @JsonInclude(JsonInclude.Include.NON_EMPTY)
@@ -22,14 +23,16 @@ public record ImageStatus(
     @Nullable String filledClaim,
     @Nullable String nodeName,
     @Nullable String unusedSince,
+    List<FilledClaim> claims,
     List<Condition> conditions,
     @Nullable Long observedGeneration) {
   public static final ImageStatus NONE =
-      new ImageStatus(false, null, null, null, null, List.of(), null);
+      new ImageStatus(false, null, null, null, null, List.of(), List.of(), null);
 
-  // A server may leave it out.
+  // A server may leave out any of them.
   @SuppressWarnings("NullAway")
   public ImageStatus {
+    claims = claims == null ? List.of() : List.copyOf(claims);
     conditions = conditions == null ? List.of() : List.copyOf(conditions);
   }
 
@@ -41,19 +44,25 @@ public record ImageStatus(
 
   public ImageStatus withSize(long bytes) {
     return new ImageStatus(
-        ready, bytes, filledClaim, nodeName, unusedSince, conditions, observedGeneration);
+        ready, bytes, filledClaim, nodeName, unusedSince, claims, conditions, observedGeneration);
   }
 
   public ImageStatus withFilledClaim(String uid, @Nullable String node) {
-    return new ImageStatus(ready, size, uid, node, unusedSince, conditions, observedGeneration);
+    return new ImageStatus(
+        ready, size, uid, node, unusedSince, claims, conditions, observedGeneration);
   }
 
   public ImageStatus withUnusedSince(@Nullable String time) {
     return new ImageStatus(
-        ready, size, filledClaim, nodeName, time, conditions, observedGeneration);
+        ready, size, filledClaim, nodeName, time, claims, conditions, observedGeneration);
   }
 
   public ImageStatus withReady(boolean now, List<Condition> said, @Nullable Long generation) {
-    return new ImageStatus(now, size, filledClaim, nodeName, unusedSince, said, generation);
+    return new ImageStatus(now, size, filledClaim, nodeName, unusedSince, claims, said, generation);
+  }
+
+  public ImageStatus withClaims(List<FilledClaim> others) {
+    return new ImageStatus(
+        ready, size, filledClaim, nodeName, unusedSince, others, conditions, observedGeneration);
   }
 }

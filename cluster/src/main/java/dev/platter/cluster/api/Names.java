@@ -110,6 +110,18 @@ public final class Names {
   /** Annotation of a volume that a disk was written to: the digest of what came. */
   public static final String FILLED = "platter.dev/filled";
 
+  /** Annotation of a claim that a volume is made for from a snapshot: the digest of the disk. */
+  public static final String FILLS_DIGEST = "platter.dev/fills-digest";
+
+  /** Annotation of such a claim: the node that its volume is to be on. */
+  public static final String FILLS_NODE = "platter.dev/fills-node";
+
+  /**
+   * Label of the snapshot of a volume that a disk was written to: the UID of the object that the
+   * disk came from. In the annotation of the same name is what has to be known of the volume.
+   */
+  public static final String ORIGINAL = "platter.dev/original";
+
   /** Before the UID of a claim this is the name of both. */
   public static final String FILLS_PREFIX = "platter-fill-";
 

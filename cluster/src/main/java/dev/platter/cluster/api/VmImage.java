@@ -17,18 +17,21 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * An image in a storage class: the snapshot that claims of identities are made from. It is in their
- * namespace, since a claim can be made from a snapshot of its own namespace only. Its name follows
+ * An image in a storage class: the snapshot that claims are made from, those of identities and
+ * those that name it in their {@code dataSourceRef}. It is in their namespace, since a claim can be
+ * made from a snapshot of its own namespace only. The name of one that an identity wants follows
  * from the image's digest and the class, so all who want it make the same object, and only one of
- * them does.
+ * them does. What has another name was made by somebody else, and is theirs.
  */
 @Group(Names.IDENTITY_GROUP)
 @Version(Names.IDENTITY_VERSION)
-@Kind("VirtletVMImage")
+@Kind(VmImage.KIND)
 @Plural("virtletvmimages")
 @Singular("virtletvmimage")
 @ShortNames("vmimage")
-public final class VmImage extends CustomResource<JsonNode, ImageStatus> implements Namespaced {
+public final class VmImage extends CustomResource<JsonNode, ImageStatus>
+    implements Namespaced, ClaimSource {
+  public static final String KIND = "VirtletVMImage";
   private static final long serialVersionUID = 1L;
 
   /** Half of a SHA-256: nobody finds two that are the same. */
@@ -60,12 +63,41 @@ public final class VmImage extends CustomResource<JsonNode, ImageStatus> impleme
     }
   }
 
+  /** Without the name of the runtime, which pods and sets have before it. */
   public String image() {
-    return getSpec().path("image").asText();
+    return VmIdentitySet.withoutRuntime(getSpec().path("image").asText());
   }
 
   public String storageClass() {
     return getSpec().path("storageClassName").asText();
+  }
+
+  /** Without the repository. */
+  public String digest() {
+    return image().substring(image().lastIndexOf('@') + 1);
+  }
+
+  /** Whether we made it, for an identity, and not somebody who wants it to be there. */
+  public boolean madeByUs() {
+    return getMetadata().getName().equals(name(image(), storageClass()));
+  }
+
+  @Override
+  public FillStatus said() {
+    var status = ImageStatus.of(this);
+    return new FillStatus(
+        status.claims(), status.conditions(), status.observedGeneration(), status.unusedSince());
+  }
+
+  @Override
+  public boolean immediate() {
+    return ImageStatus.of(this).nodeName() != null;
+  }
+
+  /** Only of the claims; the rest is for those who import it. */
+  @Override
+  public void say(FillStatus status) {
+    setStatus(ImageStatus.of(this).withClaims(status.claims()));
   }
 
   public boolean ends() {

@@ -79,7 +79,9 @@ final class Controllers
             name -> nodes.getStore().getByKey(name) != null,
             settings.imageGrace(),
             metrics);
-    populations = new PopulationControllers(client, new OwnProgram(client, settings), metrics);
+    populations =
+        new PopulationControllers(
+            client, new OwnProgram(client, settings), settings.imageGrace(), metrics);
     groupLoop = new ControlLoop("group", new GroupReconciler(this, cluster, clock), metrics);
     migrationLoop =
         new ControlLoop("migration", new MigrationReconciler(this, cluster, clock), metrics);

@@ -1,5 +1,6 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.Names;
@@ -46,7 +47,7 @@ final class FillPod {
     var inputs = FillInputs.of(source, PrimeClaim.name(claim));
     var meta = PrimeClaim.metadata(claim, key);
     meta.getAnnotations().put(Names.FILLS_GENERATION, generation(source));
-    var block = "Block".equals(claim.getSpec().getVolumeMode());
+    var block = PrimeClaim.isBlock(claim);
     var container =
         new ContainerBuilder()
             .withName("fill")
@@ -131,20 +132,19 @@ final class FillPod {
     var out = new ArrayList<String>(inputs.arguments());
     out.add("--progress=" + PROGRESS_PORT);
     if (target.equals(DIRECTORY)) {
-      var size = claim.getSpec().getResources().getRequests().get("storage");
-      out.add("--size=" + Quantity.getAmountInBytes(size).toBigInteger());
+      out.add("--size=" + PrimeClaim.size(claim));
     }
     out.add(target);
     return out.stream().map(FillInputs::literal).toList();
   }
 
   /** Of what it is filled from; of objects of this kind each has one. */
-  static String generation(DiskSource source) {
+  static String generation(ClaimSource source) {
     return source.getMetadata().getUid() + "/" + source.getMetadata().getGeneration();
   }
 
   /** Whether it follows what its source says now. */
-  static boolean isCurrent(Pod pod, DiskSource source) {
+  static boolean isCurrent(Pod pod, ClaimSource source) {
     return generation(source).equals(new PodView(pod).annotation(Names.FILLS_GENERATION));
   }
 

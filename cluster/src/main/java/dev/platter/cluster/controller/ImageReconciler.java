@@ -40,7 +40,7 @@ final class ImageReconciler implements ControlLoop.Work {
   private final InstantSource clock;
 
   /**
-   * @param grace how long an image stays that no identity wants
+   * @param grace how long an image stays that nobody wants
    */
   ImageReconciler(Storage storage, Duration grace, InstantSource clock) {
     this.storage = storage;

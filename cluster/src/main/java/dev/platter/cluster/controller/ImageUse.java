@@ -1,12 +1,13 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmIdentitySet;
 import dev.platter.cluster.api.VmImage;
 import org.jspecify.annotations.Nullable;
 
-/** Which image in which storage class an identity needs. */
+/** Who needs which image in which storage class. */
 final class ImageUse {
   private final Storage storage;
 
@@ -24,8 +25,17 @@ final class ImageUse {
     return VmIdentitySet.withoutRuntime(identity.getSpec().path("image").asText());
   }
 
-  /** Also by an identity that is being deleted: its claim may still be in the making. */
+  /**
+   * By claims that name it, by whoever made it, or by an identity; also by one that is being
+   * deleted: its claim may still be in the making.
+   */
   boolean isUsed(VmImage image) {
+    return !image.madeByUs()
+        || !ImageStatus.of(image).claims().isEmpty()
+        || isUsedByIdentities(image);
+  }
+
+  private boolean isUsedByIdentities(VmImage image) {
     return storage.identities(image.getMetadata().getNamespace()).stream()
         .filter(identity -> !identity.local())
         .filter(identity -> sameDigest(image(identity), image.image()))

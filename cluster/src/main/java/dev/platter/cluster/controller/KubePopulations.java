@@ -2,12 +2,15 @@ package dev.platter.cluster.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.DiskImport;
-import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.api.VmImage;
+import dev.platter.cluster.controller.Storage.SnapshotClass;
+import dev.platter.cluster.controller.Storage.VolumeClass;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
@@ -44,6 +47,14 @@ final class KubePopulations implements Populations, AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(1);
   private static final int MOST_BYTES = 1024;
   private static final System.Logger LOG = System.getLogger(KubePopulations.class.getName());
+
+  /** The kinds that a claim can name, and their groups. */
+  private static final Map<String, String> GROUPS =
+      Map.of(
+          DiskImport.KIND, Names.GROUP,
+          DiskUpload.KIND, Names.GROUP,
+          VmImage.KIND, Names.IDENTITY_GROUP);
+
   private static final ResourceDefinitionContext POPULATORS =
       new ResourceDefinitionContext.Builder()
           .withGroup("populator.storage.k8s.io")
@@ -56,8 +67,10 @@ final class KubePopulations implements Populations, AutoCloseable {
   private final KubernetesClient client;
   private final Events events;
   private final VolumeClasses classes;
+  private final SnapshotApi snapshots;
   private final SharedIndexInformer<DiskImport> imports;
   private final SharedIndexInformer<DiskUpload> uploads;
+  private final SharedIndexInformer<VmImage> images;
   private final SharedIndexInformer<PersistentVolumeClaim> claims;
   private final SharedIndexInformer<Pod> pods;
   private final HttpClient http = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
@@ -66,8 +79,10 @@ final class KubePopulations implements Populations, AutoCloseable {
     this.client = client;
     this.events = new Events(client);
     this.classes = new VolumeClasses(client);
+    this.snapshots = new SnapshotApi(client);
     imports = client.resources(DiskImport.class).inAnyNamespace().runnableInformer(0);
     uploads = client.resources(DiskUpload.class).inAnyNamespace().runnableInformer(0);
+    images = client.resources(VmImage.class).inAnyNamespace().runnableInformer(0);
     // There is no selector for what a claim names.
     claims =
         client
@@ -88,6 +103,10 @@ final class KubePopulations implements Populations, AutoCloseable {
     return uploads;
   }
 
+  SharedIndexInformer<VmImage> images() {
+    return images;
+  }
+
   SharedIndexInformer<PersistentVolumeClaim> claims() {
     return claims;
   }
@@ -99,8 +118,8 @@ final class KubePopulations implements Populations, AutoCloseable {
   /** What the claim is filled from, if that is ours. */
   static Optional<SourceKey> source(PersistentVolumeClaim claim) {
     return Optional.ofNullable(claim.getSpec().getDataSourceRef())
-        .filter(from -> Names.GROUP.equals(from.getApiGroup()))
-        .filter(from -> isOurs(from.getKind()))
+        .filter(from -> from.getApiGroup() != null)
+        .filter(from -> from.getApiGroup().equals(GROUPS.get(from.getKind())))
         .map(
             from ->
                 new SourceKey(from.getKind(), claim.getMetadata().getNamespace(), from.getName()));
@@ -111,12 +130,8 @@ final class KubePopulations implements Populations, AutoCloseable {
     return Optional.ofNullable(object.getMetadata().getAnnotations())
         .map(annotations -> annotations.get(Names.FILLS_FROM))
         .map(text -> text.split("/", 2))
-        .filter(parts -> parts.length == 2 && isOurs(parts[0]))
+        .filter(parts -> parts.length == 2 && GROUPS.containsKey(parts[0]))
         .map(parts -> new SourceKey(parts[0], object.getMetadata().getNamespace(), parts[1]));
-  }
-
-  private static boolean isOurs(String kind) {
-    return kind.equals(DiskImport.KIND) || kind.equals(DiskUpload.KIND);
   }
 
   /**
@@ -124,7 +139,8 @@ final class KubePopulations implements Populations, AutoCloseable {
    * somebody like that.
    */
   void register() {
-    for (var kind : List.of(DiskImport.KIND, DiskUpload.KIND)) {
+    for (var known : GROUPS.entrySet()) {
+      var kind = known.getKey();
       var populator = new GenericKubernetesResource();
       populator.setApiVersion("populator.storage.k8s.io/v1beta1");
       populator.setKind("VolumePopulator");
@@ -133,7 +149,8 @@ final class KubePopulations implements Populations, AutoCloseable {
               .withName("platter-" + kind.toLowerCase(Locale.ROOT))
               .addToLabels("app.kubernetes.io/part-of", "platter")
               .build());
-      populator.setAdditionalProperty("sourceKind", Map.of("group", Names.GROUP, "kind", kind));
+      populator.setAdditionalProperty(
+          "sourceKind", Map.of("group", known.getValue(), "kind", kind));
       try {
         client.genericKubernetesResources(POPULATORS).resource(populator).create();
       } catch (KubernetesClientException e) {
@@ -143,11 +160,13 @@ final class KubePopulations implements Populations, AutoCloseable {
   }
 
   @Override
-  public @Nullable DiskSource source(SourceKey key) {
+  public @Nullable ClaimSource source(SourceKey key) {
     var name = key.namespace() + "/" + key.name();
-    return key.kind().equals(DiskImport.KIND)
-        ? imports.getStore().getByKey(name)
-        : uploads.getStore().getByKey(name);
+    return switch (key.kind()) {
+      case DiskImport.KIND -> imports.getStore().getByKey(name);
+      case DiskUpload.KIND -> uploads.getStore().getByKey(name);
+      default -> images.getStore().getByKey(name);
+    };
   }
 
   @Override
@@ -181,8 +200,19 @@ final class KubePopulations implements Populations, AutoCloseable {
   }
 
   @Override
-  public Optional<Boolean> waits(String storageClass) {
-    return classes.find(storageClass).map(Storage.VolumeClass::waits);
+  public Optional<VolumeClass> volumeClass(String name) {
+    return classes.find(name);
+  }
+
+  @Override
+  public SnapshotClass snapshotClass(String driver) {
+    return snapshots.classOf(driver);
+  }
+
+  @Override
+  public List<GenericKubernetesResource> snapshots(ClaimSource source) {
+    var meta = source.getMetadata();
+    return snapshots.list(meta.getNamespace(), Names.ORIGINAL, meta.getUid());
   }
 
   @Override
@@ -260,15 +290,24 @@ final class KubePopulations implements Populations, AutoCloseable {
   }
 
   @Override
-  public void status(DiskSource source, FillStatus status) {
+  public void status(ClaimSource source, FillStatus status) {
     var changed =
         switch (source) {
           case DiskImport _ -> new DiskImport();
           case DiskUpload _ -> new DiskUpload();
+          case VmImage image -> sameImage(image);
         };
     changed.setMetadata(source.getMetadata());
     changed.say(status);
     client.resource((HasMetadata) changed).updateStatus();
+  }
+
+  /** All but the claims is said by somebody else. */
+  private static VmImage sameImage(VmImage image) {
+    var out = new VmImage();
+    out.setSpec(image.getSpec());
+    out.setStatus(image.getStatus());
+    return out;
   }
 
   @Override
@@ -278,7 +317,7 @@ final class KubePopulations implements Populations, AutoCloseable {
 
   @Override
   public void close() {
-    Stream.of(imports, uploads, claims, pods).forEach(SharedIndexInformer::close);
+    Stream.of(imports, uploads, images, claims, pods).forEach(SharedIndexInformer::close);
     http.close();
   }
 }

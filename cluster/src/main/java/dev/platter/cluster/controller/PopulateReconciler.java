@@ -1,34 +1,51 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.Conditions;
+import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FillStatus;
 import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.api.VmImage;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fills the claims that name one {@code DiskImport} or {@code DiskUpload} in their {@code
- * dataSourceRef}, and says in its status how far they are. What is done for one claim is in {@link
- * Population}.
+ * Fills the claims that name one {@code DiskImport}, {@code DiskUpload} or {@code VirtletVMImage}
+ * in their {@code dataSourceRef}, and says in its status how far they are. What is done for one
+ * claim is in {@link Population}. Snapshots that claims are made from go when no claim has named
+ * their object for a while, and when it was changed.
  */
 final class PopulateReconciler implements ControlLoop.Work {
   private final Populations cluster;
+  private final Originals originals;
   private final Population population;
+  private final Duration grace;
   private final InstantSource clock;
 
-  PopulateReconciler(Populations cluster, Population population, InstantSource clock) {
+  /**
+   * @param grace how long snapshots of a disk stay that no claim names
+   */
+  PopulateReconciler(
+      Populations cluster, Supplier<FillPod.Program> program, Duration grace, InstantSource clock) {
     this.cluster = cluster;
-    this.population = population;
+    this.originals = new Originals(cluster, clock);
+    this.population = new Population(cluster, originals, program, clock);
+    this.grace = grace;
     this.clock = clock;
   }
 
@@ -41,9 +58,14 @@ final class PopulateReconciler implements ControlLoop.Work {
       claims.forEach(claim -> abandon(key, claim));
       return null;
     }
+    var said = source.said();
+    if (source instanceof DiskImport disk
+        && !disk.getMetadata().getGeneration().equals(said.observedGeneration())) {
+      originals.removeOld(disk);
+    }
     var looks = new ArrayList<Population.Look>();
     for (var claim : claims) {
-      var before = source.said().of(claim.getMetadata().getName(), claim.getMetadata().getUid());
+      var before = said.of(claim.getMetadata().getName(), claim.getMetadata().getUid());
       var look =
           Refusals.told(
               () -> population.look(source, claim, before),
@@ -51,12 +73,31 @@ final class PopulateReconciler implements ControlLoop.Work {
       tell(source, claim, before, look.claim());
       looks.add(look);
     }
-    say(source, looks.stream().map(Population.Look::claim).toList());
-    return looks.stream()
-        .map(Population.Look::again)
+    var unused = source instanceof DiskImport disk && disk.pinned() && claims.isEmpty();
+    var since = unused ? Optional.ofNullable(said.unusedSince()).orElse(now()) : null;
+    say(source, looks.stream().map(Population.Look::claim).toList(), since);
+    return Stream.concat(
+            looks.stream().map(Population.Look::again), Stream.ofNullable(leave(source, since)))
         .filter(Objects::nonNull)
         .min(Comparator.naturalOrder())
         .orElse(null);
+  }
+
+  private String now() {
+    return clock.instant().truncatedTo(ChronoUnit.SECONDS).toString();
+  }
+
+  /** When to look again at what nobody needs. */
+  private @Nullable Duration leave(ClaimSource source, @Nullable String since) {
+    if (since == null || !(source instanceof DiskImport disk)) {
+      return null;
+    }
+    var left = Duration.between(clock.instant(), Instant.parse(since).plus(grace));
+    if (left.isPositive()) {
+      return left;
+    }
+    originals.removeAll(disk);
+    return null;
   }
 
   /** What was begun for it goes; the claim waits for somebody to make the object. */
@@ -70,7 +111,7 @@ final class PopulateReconciler implements ControlLoop.Work {
 
   /** Both are asked how it is: the claim by those who use it, the source by those who made it. */
   private void tell(
-      DiskSource source, PersistentVolumeClaim claim, FilledClaim before, FilledClaim now) {
+      ClaimSource source, PersistentVolumeClaim claim, FilledClaim before, FilledClaim now) {
     var waits = now.phase() == FillPhase.WAITING;
     var why = Reason.of(now.reason());
     if (waits
@@ -90,26 +131,41 @@ final class PopulateReconciler implements ControlLoop.Work {
     cluster.event(source, reason, claim.getMetadata().getName() + ": " + message);
   }
 
-  private void say(DiskSource source, List<FilledClaim> claims) {
+  private void say(ClaimSource source, List<FilledClaim> claims, @Nullable String unusedSince) {
     var sorted = claims.stream().sorted(Comparator.comparing(FilledClaim::name)).toList();
+    var said = source.said();
+    var status =
+        switch (source) {
+          case DiskSource disk ->
+              new FillStatus(
+                  sorted,
+                  conditions(disk, sorted),
+                  disk.getMetadata().getGeneration(),
+                  unusedSince);
+          // The rest is said by who imports it.
+          case VmImage _ ->
+              new FillStatus(
+                  sorted, said.conditions(), said.observedGeneration(), said.unusedSince());
+        };
+    if (!status.equals(said)) {
+      cluster.status(source, status);
+    }
+  }
+
+  private List<Condition> conditions(DiskSource source, List<FilledClaim> claims) {
     var late =
-        sorted.stream().filter(claim -> claim.phase() != FillPhase.FILLED).findFirst().orElse(null);
+        claims.stream().filter(claim -> claim.phase() != FillPhase.FILLED).findFirst().orElse(null);
     var reason =
         late != null
             ? Reason.of(late.reason())
-            : sorted.isEmpty() ? Reason.WAITING_FOR_CLAIM : Reason.FILLED;
+            : claims.isEmpty() ? Reason.WAITING_FOR_CLAIM : Reason.FILLED;
     var message =
         late == null
-            ? sorted.isEmpty() ? reason.sentence() : "All claims that name it are filled."
+            ? claims.isEmpty() ? reason.sentence() : "All claims that name it are filled."
             : late.name() + ": " + late.message();
     var generation = source.getMetadata().getGeneration();
-    var conditions =
-        new Conditions(source.said().conditions(), generation, clock.instant())
-            .add(Condition.READY, late == null && !sorted.isEmpty(), reason, message)
-            .all();
-    var status = new FillStatus(sorted, conditions, generation);
-    if (!status.equals(source.said())) {
-      cluster.status(source, status);
-    }
+    return new Conditions(source.said().conditions(), generation, clock.instant())
+        .add(Condition.READY, late == null && !claims.isEmpty(), reason, message)
+        .all();
   }
 }

@@ -1,11 +1,13 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.ClaimSource;
+import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.UploadSecret;
+import dev.platter.cluster.controller.Storage.VolumeClass;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -22,8 +24,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Fills one claim, as volume populators do: another claim, the prime one, gets a volume like the
- * one that the claim wants; a pod writes the disk to it and ends; then the volume is given to the
- * claim. So a claim that is bound is filled, and nobody ever sees half a disk.
+ * one that the claim wants; a pod writes the disk to it and ends, or the driver has made the volume
+ * from a snapshot and no pod is needed ({@link Ways}); then the volume is given to the claim. So a
+ * claim that is bound is filled, and nobody ever sees half a disk.
  *
  * <p>Each look begins with what there is, so it does not matter how often the controller was
  * killed. An attempt is one pod and one prime claim, which says whose it is: where one of them is
@@ -43,11 +46,19 @@ final class Population {
   private static final String LEFT = "What is left of an earlier attempt goes first.";
 
   private final Populations cluster;
+  private final Originals originals;
+  private final Ways ways;
   private final Supplier<FillPod.Program> program;
   private final InstantSource clock;
 
-  Population(Populations cluster, Supplier<FillPod.Program> program, InstantSource clock) {
+  Population(
+      Populations cluster,
+      Originals originals,
+      Supplier<FillPod.Program> program,
+      InstantSource clock) {
     this.cluster = cluster;
+    this.originals = originals;
+    this.ways = new Ways(cluster, originals);
     this.program = program;
     this.clock = clock;
   }
@@ -63,12 +74,11 @@ final class Population {
     return new Look(before.at(FillPhase.WAITING, Reason.REFUSED, why), LATER);
   }
 
-  Look look(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+  Look look(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     if (claim.getSpec().getVolumeName() != null) {
       return chosen(claim, before);
     }
-    var namespace = claim.getSpec().getDataSourceRef().getNamespace();
-    if (namespace != null && !namespace.equals(claim.getMetadata().getNamespace())) {
+    if (PrimeClaim.foreignNamespace(claim).isPresent()) {
       return waiting(
           before,
           Reason.UNSUPPORTED,
@@ -88,6 +98,9 @@ final class Population {
     if (prime == null && pod == null) {
       return begin(source, claim, before);
     }
+    if (prime != null && PrimeClaim.isCopy(prime)) {
+      return copied(source, claim, prime, before);
+    }
     if (prime == null || pod == null) {
       return halved(claim, before);
     }
@@ -96,13 +109,17 @@ final class Population {
       return filling(before, LEFT);
     }
     if (FillerPod.succeeded(pod)) {
-      return hand(claim, prime, pod, before);
+      return hand(source, claim, prime, pod, before);
     }
     if (!FillPod.isCurrent(pod, source)) {
       clear(claim);
       return filling(before.withoutRetry(), "What it is filled from has changed; it begins anew.");
     }
-    return FillerPod.failed(pod) ? failed(claim, pod, before) : follow(source, prime, pod, before);
+    if (FillerPod.failed(pod)) {
+      var result = FillPod.result(pod);
+      return failed(claim, Reason.of(result.reason()), result.message(), before);
+    }
+    return follow(source, prime, pod, before);
   }
 
   /**
@@ -149,7 +166,7 @@ final class Population {
         before.withPod(null, null).withoutRetry().at(FillPhase.WAITING, reason, message), null);
   }
 
-  private Look begin(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+  private Look begin(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     var left = untilRetry(before);
     var same = source.getMetadata().getGeneration().equals(source.said().observedGeneration());
     if (left.isPositive() && same) {
@@ -162,33 +179,61 @@ final class Population {
           Reason.NOT_FOUND,
           "The claim names no storage class, and the cluster has no default one.");
     }
-    if (!storageClass.isEmpty()) {
-      var waits = cluster.waits(storageClass);
-      if (waits.isEmpty()) {
-        return waiting(before, Reason.NOT_FOUND, "There is no StorageClass " + storageClass + ".");
-      }
-      if (waits.get() && PrimeClaim.selectedNode(claim) == null && !source.immediate()) {
-        return new Look(
-            before.at(
-                FillPhase.WAITING,
-                Reason.WAITING_FOR_CONSUMER,
-                Reason.WAITING_FOR_CONSUMER.sentence()),
-            null);
-      }
+    var volumes = storageClass.isEmpty() ? null : cluster.volumeClass(storageClass).orElse(null);
+    if (volumes == null && !storageClass.isEmpty()) {
+      return waiting(before, Reason.NOT_FOUND, "There is no StorageClass " + storageClass + ".");
     }
     return Refusals.told(
-        () -> make(source, claim, before),
+        () -> make(source, claim, volumes, before),
         why -> retrying(before, Reason.REFUSED, Refusals.message(why)));
   }
 
   /** The pod comes first: where it is refused no volume is made. */
-  private Look make(DiskSource source, PersistentVolumeClaim claim, FilledClaim before) {
+  private Look make(
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      @Nullable VolumeClass volumes,
+      FilledClaim before) {
     var key = SourceKey.of(source);
-    var pod = cluster.create(FillPod.of(source, claim, program.get(), key));
-    cluster.create(PrimeClaim.of(claim, key, pod));
-    return filling(
-        before.withPod(pod.getMetadata().getName(), null).withoutRetry().withDigest(null),
-        "A volume is made for it.");
+    var blank = before.withPod(null, null).withoutRetry().withDigest(null);
+    return switch (ways.of(source, claim, volumes)) {
+      case Way.Wait wait ->
+          new Look(
+              before.at(FillPhase.WAITING, wait.reason(), wait.message()),
+              wait.reason() == Reason.WAITING_FOR_CONSUMER ? null : LATER);
+      case Way.Copy copy -> {
+        cluster.create(PrimeClaim.of(claim, key, copy));
+        yield filling(blank, "A volume is made for it from a snapshot.");
+      }
+      case Way.Write write -> {
+        var pod = cluster.create(FillPod.of(write.disk(), claim, program.get(), key));
+        cluster.create(PrimeClaim.of(claim, key, pod));
+        yield filling(blank.withPod(pod.getMetadata().getName(), null), "A volume is made for it.");
+      }
+    };
+  }
+
+  /** A volume that a driver makes from a snapshot is whole when it is there. */
+  private Look copied(
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      PersistentVolumeClaim prime,
+      FilledClaim before) {
+    if (prime.getSpec().getVolumeName() != null) {
+      return hand(source, claim, prime, null, before);
+    }
+    if (!ways.hasSnapshot(source, prime)) {
+      clear(claim);
+      return filling(before.withoutRetry(), "What it was to be made from is gone; it begins anew.");
+    }
+    var complaint = cluster.complaint(prime).orElse(null);
+    if (PrimeClaim.hasLostItsNode(prime)) {
+      var why = complaint == null ? Reason.PROVISIONING_FAILED.sentence() : complaint;
+      return failed(claim, Reason.PROVISIONING_FAILED, why, before);
+    }
+    return complaint == null
+        ? filling(before, "A volume is made for it from a snapshot.")
+        : new Look(before.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
   }
 
   private Duration untilRetry(FilledClaim before) {
@@ -220,9 +265,18 @@ final class Population {
     return owner != null && claim.getMetadata().getUid().equals(owner.getUid());
   }
 
+  /** Of what is on the volume; null if nobody knows. */
+  private static @Nullable String digest(PersistentVolumeClaim prime, @Nullable Pod pod) {
+    return pod == null ? PrimeClaim.digest(prime) : FillPod.result(pod).digest();
+  }
+
   /** The disk is whole: its volume is the claim's from now on. */
   private Look hand(
-      PersistentVolumeClaim claim, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      PersistentVolumeClaim prime,
+      @Nullable Pod pod,
+      FilledClaim before) {
     var name = prime.getSpec().getVolumeName();
     var volume = name == null ? null : cluster.volume(name);
     var owner = volume == null ? null : volume.getSpec().getClaimRef();
@@ -231,27 +285,32 @@ final class Population {
       return filling(before, "The volume is gone; it begins anew.");
     }
     if (prime.getMetadata().getUid().equals(owner.getUid())) {
-      cluster.bind(volume, claim, Optional.ofNullable(FillPod.result(pod).digest()));
+      if (pod != null
+          && source instanceof DiskImport disk
+          && !originals.keep(disk, claim, prime, pod)) {
+        return filling(before, "The disk is written; its snapshot is made, for other claims.");
+      }
+      cluster.bind(volume, claim, Optional.ofNullable(digest(prime, pod)));
     } else if (!claim.getMetadata().getUid().equals(owner.getUid())) {
       clear(claim);
       return filling(before, "The volume is another claim's; it begins anew.");
     }
     return new Look(
         before
-            .withDigest(FillPod.result(pod).digest())
+            .withDigest(digest(prime, pod))
             .withPod(before.pod(), "100%")
-            .at(FillPhase.FILLING, Reason.FILLING, "The disk is written; the claim gets it."),
+            .at(FillPhase.FILLING, Reason.FILLING, "The disk is there; the claim gets it."),
         SOON);
   }
 
   /** First it is said when the next attempt is, then what is there of this one goes. */
-  private Look failed(PersistentVolumeClaim claim, Pod pod, FilledClaim before) {
+  private Look failed(
+      PersistentVolumeClaim claim, Reason reason, String message, FilledClaim before) {
     if (before.phase() == FillPhase.RETRYING && before.retryAt() != null) {
       clear(claim);
       return new Look(before.withPod(null, null), SOON);
     }
-    var result = FillPod.result(pod);
-    return retrying(before, Reason.of(result.reason()), result.message());
+    return retrying(before, reason, message);
   }
 
   private Look retrying(FilledClaim before, Reason reason, String message) {
@@ -266,7 +325,8 @@ final class Population {
   }
 
   /** What a pod that is at work says of itself. */
-  private Look follow(DiskSource source, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
+  private Look follow(
+      ClaimSource source, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
     var view = new PodView(pod);
     var now = before.withPod(pod.getMetadata().getName(), before.progress()).withoutRetry();
     if (!view.started()) {

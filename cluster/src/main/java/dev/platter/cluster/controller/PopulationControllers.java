@@ -5,6 +5,7 @@ import dev.platter.cluster.metrics.Metrics;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -14,14 +15,16 @@ final class PopulationControllers implements AutoCloseable {
   private final KubePopulations populations;
   private final ControlLoop loop;
 
+  /**
+   * @param grace how long the snapshots of a disk stay when no claim names it
+   */
   PopulationControllers(
-      KubernetesClient client, Supplier<FillPod.Program> program, Metrics metrics) {
-    var clock = InstantSource.system();
+      KubernetesClient client, Supplier<FillPod.Program> program, Duration grace, Metrics metrics) {
     populations = new KubePopulations(client);
     loop =
         new ControlLoop(
             "populate",
-            new PopulateReconciler(populations, new Population(populations, program, clock), clock),
+            new PopulateReconciler(populations, program, grace, InstantSource.system()),
             metrics);
   }
 
@@ -33,6 +36,9 @@ final class PopulationControllers implements AutoCloseable {
     populations
         .uploads()
         .addEventHandler(new OnChange<>(source -> loop.add(SourceKey.of(source).toString())));
+    populations
+        .images()
+        .addEventHandler(new OnChange<>(source -> loop.add(SourceKey.of(source).toString())));
     populations.claims().addEventHandler(new OnChange<>(this::changed));
     populations
         .pods()
@@ -40,7 +46,11 @@ final class PopulationControllers implements AutoCloseable {
             new OnChange<>(
                 pod -> KubePopulations.filledFrom(pod).ifPresent(key -> loop.add(key.toString()))));
     return Stream.of(
-        populations.imports(), populations.uploads(), populations.claims(), populations.pods());
+        populations.imports(),
+        populations.uploads(),
+        populations.images(),
+        populations.claims(),
+        populations.pods());
   }
 
   private void changed(PersistentVolumeClaim claim) {

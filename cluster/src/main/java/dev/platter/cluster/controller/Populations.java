@@ -1,8 +1,11 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.FillStatus;
 import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.controller.Storage.SnapshotClass;
+import dev.platter.cluster.controller.Storage.VolumeClass;
+import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
@@ -20,7 +23,7 @@ interface Populations {
   record Progress(long bytes, long total) {}
 
   /** As an informer knows it, as are the next three. */
-  @Nullable DiskSource source(SourceKey key);
+  @Nullable ClaimSource source(SourceKey key);
 
   /** Those that name it. */
   List<PersistentVolumeClaim> claims(SourceKey key);
@@ -36,8 +39,12 @@ interface Populations {
 
   @Nullable PersistentVolume volume(String name);
 
-  /** Whether volumes of this class are made only when a pod wants them; empty if there is none. */
-  Optional<Boolean> waits(String storageClass);
+  Optional<VolumeClass> volumeClass(String name);
+
+  SnapshotClass snapshotClass(String driver);
+
+  /** Those of volumes that were filled from it. */
+  List<GenericKubernetesResource> snapshots(ClaimSource source);
 
   /** What somebody last complained of about the claim. */
   Optional<String> complaint(PersistentVolumeClaim claim);
@@ -58,7 +65,7 @@ interface Populations {
    */
   void bind(PersistentVolume volume, PersistentVolumeClaim claim, Optional<String> digest);
 
-  void status(DiskSource source, FillStatus status);
+  void status(ClaimSource source, FillStatus status);
 
   void event(HasMetadata about, Reason reason, String message);
 }

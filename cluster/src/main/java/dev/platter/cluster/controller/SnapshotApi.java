@@ -7,6 +7,7 @@ import dev.platter.cluster.controller.Storage.Snapshot;
 import dev.platter.cluster.controller.Storage.SnapshotClass;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResourceBuilder;
+import io.fabric8.kubernetes.api.model.ObjectMeta;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
@@ -110,22 +111,42 @@ final class SnapshotApi {
         error.isEmpty() ? null : error);
   }
 
+  /** Those that have the label. */
+  List<GenericKubernetesResource> list(String namespace, String label, String value) {
+    try {
+      return client
+          .genericKubernetesResources(SNAPSHOTS)
+          .inNamespace(namespace)
+          .withLabel(label, value)
+          .list()
+          .getItems();
+    } catch (KubernetesClientException e) {
+      if (e.getCode() != HttpURLConnection.HTTP_NOT_FOUND) {
+        throw e;
+      }
+      return List.of();
+    }
+  }
+
   void create(VmImage image, String claim, String snapshotClass) {
     var name = image.getMetadata().getName();
-    client
-        .resource(
-            new GenericKubernetesResourceBuilder()
-                .withApiVersion(GROUP + "/" + VERSION)
-                .withKind(SNAPSHOT_KIND)
-                .withMetadata(Owned.metadata(image, name).addToLabels(Names.IMAGE, name).build())
-                .addToAdditionalProperties(
-                    "spec",
-                    Map.of(
-                        "volumeSnapshotClassName",
-                        snapshotClass,
-                        "source",
-                        Map.of("persistentVolumeClaimName", claim)))
-                .build())
-        .create();
+    var meta = Owned.metadata(image, name).addToLabels(Names.IMAGE, name).build();
+    client.resource(snapshot(meta, claim, snapshotClass)).create();
+  }
+
+  /** One of the claim's volume, which is still to be made. */
+  static GenericKubernetesResource snapshot(ObjectMeta meta, String claim, String snapshotClass) {
+    return new GenericKubernetesResourceBuilder()
+        .withApiVersion(GROUP + "/" + VERSION)
+        .withKind(SNAPSHOT_KIND)
+        .withMetadata(meta)
+        .addToAdditionalProperties(
+            "spec",
+            Map.of(
+                "volumeSnapshotClassName",
+                snapshotClass,
+                "source",
+                Map.of("persistentVolumeClaimName", claim)))
+        .build();
   }
 }

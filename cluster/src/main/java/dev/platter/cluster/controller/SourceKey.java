@@ -1,11 +1,11 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.ClaimSource;
 
 /**
  * What a claim is filled from.
  *
- * @param kind {@code DiskImport} or {@code DiskUpload}
+ * @param kind {@code DiskImport}, {@code DiskUpload} or {@code VirtletVMImage}
  */
 record SourceKey(String kind, String namespace, String name) {
   static SourceKey parse(String text) {
@@ -13,7 +13,7 @@ record SourceKey(String kind, String namespace, String name) {
     return new SourceKey(parts[0], parts[1], parts[2]);
   }
 
-  static SourceKey of(DiskSource source) {
+  static SourceKey of(ClaimSource source) {
     var meta = source.getMetadata();
     return new SourceKey(source.getKind(), meta.getNamespace(), meta.getName());
   }

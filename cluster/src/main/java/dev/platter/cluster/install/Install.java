@@ -114,6 +114,7 @@ public final class Install {
     var crds = new Template();
     crds.lines("spec", withoutComments(schema.fill("vm-spec.yaml")));
     crds.lines("conditions", Template.read("conditions.yaml"));
+    crds.lines("claims", Template.read("fill-claims.yaml"));
     crds.lines("rules", Template.read("identity-rules.yaml"));
     crds.lines("properties", Template.read("identity-properties.yaml"));
     var template =
@@ -147,6 +148,7 @@ public final class Install {
     var status =
         new Template()
             .lines("conditions", Template.read("conditions.yaml"))
+            .lines("claims", Template.read("fill-claims.yaml"))
             .fill("fill-status.yaml");
     return new Template()
         .lines("status", status)

@@ -1,9 +1,12 @@
 package dev.platter.cluster.controller;
 
-import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.FillStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
+import dev.platter.cluster.controller.Storage.SnapshotClass;
+import dev.platter.cluster.controller.Storage.VolumeClass;
+import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectReferenceBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolume;
@@ -12,6 +15,8 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaimStatusBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodStatusBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -24,12 +29,15 @@ import org.jspecify.annotations.Nullable;
 final class FakePopulations implements Populations {
   final Map<String, HasMetadata> objects = new TreeMap<>();
   final List<String> events = new ArrayList<>();
-  Optional<Boolean> waits = Optional.of(false);
+  VolumeClass volumeClass = new VolumeClass("fast", "csi.example", false);
+  SnapshotClass snapshotClass = new SnapshotClass.None("nobody makes any");
   Optional<Progress> progress = Optional.empty();
   @Nullable String complaint;
 
   /** Told before and after each change; who throws there is a controller that is killed. */
   Runnable moment = () -> {};
+
+  InstantSource clock = InstantSource.fixed(Instant.EPOCH);
 
   /** What the server does not let anybody make. */
   Predicate<HasMetadata> refused = _ -> false;
@@ -49,8 +57,8 @@ final class FakePopulations implements Populations {
   }
 
   @Override
-  public @Nullable DiskSource source(SourceKey key) {
-    return find(DiskSource.class, key.kind(), key.name());
+  public @Nullable ClaimSource source(SourceKey key) {
+    return find(ClaimSource.class, key.kind(), key.name());
   }
 
   @Override
@@ -86,8 +94,25 @@ final class FakePopulations implements Populations {
   }
 
   @Override
-  public Optional<Boolean> waits(String storageClass) {
-    return waits;
+  public Optional<VolumeClass> volumeClass(String name) {
+    return Optional.of(volumeClass).filter(it -> it.name().equals(name));
+  }
+
+  @Override
+  public SnapshotClass snapshotClass(String driver) {
+    return snapshotClass;
+  }
+
+  @Override
+  public List<GenericKubernetesResource> snapshots(ClaimSource source) {
+    return all(GenericKubernetesResource.class).stream()
+        .filter(
+            it ->
+                source
+                    .getMetadata()
+                    .getUid()
+                    .equals(it.getMetadata().getLabels().get(Names.ORIGINAL)))
+        .toList();
   }
 
   @Override
@@ -120,6 +145,7 @@ final class FakePopulations implements Populations {
     meta.setUid("uid-" + uids++);
     meta.setGeneration(1L);
     meta.setResourceVersion("1");
+    meta.setCreationTimestamp(clock.instant().toString());
     if (object instanceof Pod pod) {
       pod.setStatus(new PodStatusBuilder().withPhase("Pending").build());
     }
@@ -156,7 +182,7 @@ final class FakePopulations implements Populations {
   }
 
   @Override
-  public void status(DiskSource source, FillStatus status) {
+  public void status(ClaimSource source, FillStatus status) {
     change(() -> source.say(status));
   }
 

@@ -5,20 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
-import dev.platter.cluster.api.FillResult;
-import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
-import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
-import io.fabric8.kubernetes.api.model.OwnerReference;
 import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeStatusBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.api.model.PodStatusBuilder;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.api.model.Secret;
 import java.time.Duration;
@@ -27,45 +22,22 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.function.Function;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Claims are filled on a cluster in memory, where kubelet, scheduler, driver, binder and garbage
- * collector are this test.
- */
+/** Claims are filled on a cluster in memory. */
 class PopulationTest {
   private static final String KEY = "DiskImport/shop/debian";
-  private static final String DIGEST = "sha256:" + "1".repeat(64);
-  private static final int LOOKS = 24;
 
-  private FakePopulations cluster = new FakePopulations();
-  private Instant now = Instant.EPOCH;
-  private PopulateReconciler reconciler = reconciler();
-  private Function<Pod, String> ends = _ -> "Succeeded";
-  private int pods;
-
-  private static final class Killed extends Error {
-    private static final long serialVersionUID = 1;
-  }
-
-  private PopulateReconciler reconciler() {
-    var program = new FillPod.Program("platter:1", "Never", "");
-    return new PopulateReconciler(
-        cluster, new Population(cluster, () -> program, () -> now), () -> now);
-  }
+  private FillingCluster world = new FillingCluster(KEY);
+  private FakePopulations cluster = world.cluster;
 
   @BeforeEach
   void begin() {
-    cluster = new FakePopulations();
-    now = Instant.parse("2026-01-01T00:00:00Z");
-    reconciler = reconciler();
-    ends = _ -> "Succeeded";
-    pods = 0;
+    world = new FillingCluster(KEY);
+    cluster = world.cluster;
     cluster.add(source());
     cluster.add(claim("root"));
   }
@@ -100,108 +72,13 @@ class PopulationTest {
         .build();
   }
 
-  private FilledClaim said(String claim) {
-    return cluster.all(DiskImport.class).getFirst().said().claims().stream()
-        .filter(it -> it.name().equals(claim))
-        .findFirst()
-        .orElseThrow();
-  }
-
-  private void settle() {
-    for (var i = 0; i < LOOKS; i++) {
-      try {
-        reconciler.reconcile(KEY);
-      } catch (Killed e) {
-        reconciler = reconciler();
-      }
-      othersAct();
-      now = now.plusSeconds(3);
-    }
-  }
-
-  private void othersAct() {
-    for (var claim : cluster.all(PersistentVolumeClaim.class)) {
-      var owned =
-          cluster.all(PersistentVolume.class).stream()
-              .filter(
-                  it -> claim.getMetadata().getUid().equals(it.getSpec().getClaimRef().getUid()))
-              .findFirst();
-      if (owned.isPresent()) {
-        claim.getSpec().setVolumeName(owned.get().getMetadata().getName());
-        claim.getStatus().setPhase("Bound");
-      } else if (claim.getSpec().getDataSourceRef() == null
-          && claim.getSpec().getVolumeName() == null) {
-        var volume =
-            new PersistentVolumeBuilder()
-                .withNewMetadata()
-                .withName("pv-of-" + claim.getMetadata().getUid())
-                .endMetadata()
-                .withNewSpec()
-                .endSpec()
-                .build();
-        cluster.add(volume);
-        FakePopulations.own(volume, claim);
-      }
-    }
-    for (var pod : cluster.all(Pod.class)) {
-      var claim = pod.getSpec().getVolumes().getLast().getPersistentVolumeClaim().getClaimName();
-      var prime = cluster.claim(claim);
-      if (prime == null || !PrimeClaim.isBound(prime)) {
-        continue;
-      }
-      if (pod.getStatus().getPhase().equals("Pending")) {
-        pods++;
-        end(pod, ends.apply(pod));
-      }
-    }
-    // The garbage collector, and the driver whose claim is gone.
-    var uids = cluster.objects.values().stream().map(it -> it.getMetadata().getUid()).toList();
-    cluster.objects.values().removeIf(it -> !uids.containsAll(owners(it)));
-    cluster
-        .objects
-        .values()
-        .removeIf(
-            it ->
-                it instanceof PersistentVolume volume
-                    && !uids.contains(volume.getSpec().getClaimRef().getUid()));
-  }
-
-  private void end(Pod pod, String phase) {
-    if (phase.equals("lost")) {
-      cluster.objects.remove(FakePopulations.key(pod));
-      return;
-    }
-    var result =
-        phase.equals("Failed")
-            ? new FillResult(null, "Refused", "it is no disk")
-            : new FillResult(DIGEST, "Filled", "");
-    pod.setStatus(
-        new PodStatusBuilder()
-            .withPhase(phase)
-            .addNewContainerStatus()
-            .withNewState()
-            .withNewTerminated()
-            .withMessage(result.text())
-            .endTerminated()
-            .endState()
-            .endContainerStatus()
-            .build());
-  }
-
-  private static List<String> owners(HasMetadata object) {
-    return Stream.ofNullable(object.getMetadata().getOwnerReferences())
-        .flatMap(List::stream)
-        .map(OwnerReference::getUid)
-        .toList();
-  }
-
   private void filled() {
     assertThat(cluster.objects.keySet())
         .hasSize(3)
         .contains("DiskImport debian", "PersistentVolumeClaim root");
-    var said = said("root");
+    var said = world.said("root");
     assertThat(said.phase()).isEqualTo(FillPhase.FILLED);
-    assertThat(said.digest()).isEqualTo(DIGEST);
+    assertThat(said.digest()).isEqualTo(FillingCluster.DIGEST);
     assertThat(said.progress()).isEqualTo("100%");
     assertThat(cluster.all(DiskImport.class).getFirst().said().conditions())
         .singleElement()
@@ -218,13 +95,13 @@ class PopulationTest {
       cluster.moment =
           () -> {
             if (moments[0]++ == at) {
-              throw new Killed();
+              throw new FillingCluster.Killed();
             }
           };
-      settle();
+      world.settle();
       filled();
       cluster.objects.remove("PersistentVolumeClaim root");
-      settle();
+      world.settle();
       assertThat(cluster.objects.keySet()).containsExactly("DiskImport debian");
       if (moments[0] <= killedAt) {
         break;
@@ -236,11 +113,11 @@ class PopulationTest {
   @ParameterizedTest
   @ValueSource(strings = {"Failed", "lost"})
   void aPodThatComesToGriefIsFollowedByAnotherWithAnotherVolume(String accident) {
-    ends = _ -> pods == 1 ? accident : "Succeeded";
-    settle();
+    world.ends = _ -> world.pods == 1 ? accident : "Succeeded";
+    world.settle();
     filled();
-    assertThat(pods).isEqualTo(2);
-    assertThat(said("root").attempts()).isEqualTo(accident.equals("Failed") ? 1 : null);
+    assertThat(world.pods).isEqualTo(2);
+    assertThat(world.said("root").attempts()).isEqualTo(accident.equals("Failed") ? 1 : null);
     if (accident.equals("Failed")) {
       assertThat(cluster.events).contains("PersistentVolumeClaim FillFailed: it is no disk");
     }
@@ -248,21 +125,21 @@ class PopulationTest {
 
   @Test
   void attemptsComeLaterEachTimeUntilItsSourceIsChanged() {
-    ends = _ -> "Failed";
-    settle();
-    var said = said("root");
+    world.ends = _ -> "Failed";
+    world.settle();
+    var said = world.said("root");
     assertThat(said.phase()).isEqualTo(FillPhase.RETRYING);
     assertThat(said.reason()).isEqualTo("Refused");
-    assertThat(pods).isBetween(3, 4); // In 72 s: after 5, 10, 20 and 40.
-    var before = pods;
-    now = Instant.parse(Objects.requireNonNull(said.retryAt())).minus(Duration.ofSeconds(1));
-    reconciler.reconcile(KEY);
-    othersAct();
-    assertThat(pods).isEqualTo(before);
+    assertThat(world.pods).isBetween(3, 4); // In 72 s: after 5, 10, 20 and 40.
+    var before = world.pods;
+    world.now = Instant.parse(Objects.requireNonNull(said.retryAt())).minus(Duration.ofSeconds(1));
+    world.reconciler.reconcile(KEY);
+    world.othersAct();
+    assertThat(world.pods).isEqualTo(before);
 
-    ends = _ -> "Succeeded";
+    world.ends = _ -> "Succeeded";
     cluster.all(DiskImport.class).getFirst().getMetadata().setGeneration(2L);
-    settle();
+    world.settle();
     filled();
   }
 
@@ -270,27 +147,27 @@ class PopulationTest {
   @ValueSource(strings = {"Pod", "PersistentVolumeClaim"})
   void whatIsRefusedIsTriedLaterEachTimeAndTakesNoVolume(String kind) {
     cluster.refused = object -> object.getKind().equals(kind);
-    settle();
-    var said = said("root");
+    world.settle();
+    var said = world.said("root");
     assertThat(said.phase()).isEqualTo(FillPhase.RETRYING);
     assertThat(said.message()).isEqualTo("exceeded quota");
     assertThat(said.attempts()).isBetween(3, 5); // In 72 s: after 5, 10, 20 and 40.
     assertThat(cluster.all(PersistentVolume.class)).isEmpty();
     assertThat(cluster.events).contains("PersistentVolumeClaim FillFailed: exceeded quota");
     cluster.refused = _ -> false;
-    settle();
+    world.settle();
     filled();
   }
 
   @Test
   void aClaimWhoseVolumeIsGoneIsNotFilledAgain() {
-    settle();
+    world.settle();
     filled();
     cluster.objects.keySet().removeIf(key -> key.startsWith("PersistentVolume "));
     Objects.requireNonNull(cluster.claim("root")).getStatus().setPhase("Lost");
-    settle();
-    assertThat(pods).isEqualTo(1);
-    assertThat(said("root").reason()).isEqualTo(Reason.DISK_LOST.word());
+    world.settle();
+    assertThat(world.pods).isEqualTo(1);
+    assertThat(world.said("root").reason()).isEqualTo(Reason.DISK_LOST.word());
     assertThat(cluster.objects.keySet())
         .containsExactly("DiskImport debian", "PersistentVolumeClaim root");
   }
@@ -308,11 +185,11 @@ class PopulationTest {
             .build();
     cluster.add(volume);
     FakePopulations.own(volume, Objects.requireNonNull(cluster.claim("root")));
-    othersAct();
-    settle();
-    assertThat(pods).isZero();
-    assertThat(said("root").phase()).isEqualTo(FillPhase.WAITING);
-    assertThat(said("root").reason()).isEqualTo(Reason.BOUND_ELSEWHERE.word());
+    world.othersAct();
+    world.settle();
+    assertThat(world.pods).isZero();
+    assertThat(world.said("root").phase()).isEqualTo(FillPhase.WAITING);
+    assertThat(world.said("root").reason()).isEqualTo(Reason.BOUND_ELSEWHERE.word());
     assertThat(cluster.events)
         .anyMatch(it -> it.startsWith("PersistentVolumeClaim BoundElsewhere"));
   }
@@ -320,29 +197,29 @@ class PopulationTest {
   /** An informer may still have a pod that is gone. */
   @Test
   void aPodOfAnotherAttemptSaysNothingOfThisOnesVolume() {
-    ends = _ -> "Pending";
-    settle();
+    world.ends = _ -> "Pending";
+    world.settle();
     var prime = cluster.all(PersistentVolumeClaim.class).getFirst();
     prime.getMetadata().getAnnotations().put(Names.FILLED_BY, "another");
-    end(cluster.all(Pod.class).getFirst(), "Succeeded");
-    reconciler.reconcile(KEY);
+    world.end(cluster.all(Pod.class).getFirst(), "Succeeded");
+    world.reconciler.reconcile(KEY);
     assertThat(cluster.all(PersistentVolume.class))
         .singleElement()
         .satisfies(
             it ->
                 assertThat(it.getSpec().getClaimRef().getUid())
                     .isEqualTo(prime.getMetadata().getUid()));
-    ends = _ -> "Succeeded";
-    settle();
+    world.ends = _ -> "Succeeded";
+    world.settle();
     filled();
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"Released", "Failed"})
   void aVolumeThatSomebodyMayBeDeletingIsNobodys(String phase) {
-    ends =
+    world.ends =
         _ -> {
-          if (pods == 1) {
+          if (world.pods == 1) {
             cluster
                 .all(PersistentVolume.class)
                 .getFirst()
@@ -350,9 +227,9 @@ class PopulationTest {
           }
           return "Succeeded";
         };
-    settle();
+    world.settle();
     filled();
-    assertThat(pods).isEqualTo(2);
+    assertThat(world.pods).isEqualTo(2);
   }
 
   /** Where the server does not drop it: nobody has asked whether the user may use what is there. */
@@ -370,14 +247,14 @@ class PopulationTest {
 
   @Test
   void aLateClassWaitsForTheScheduler() {
-    cluster.waits = Optional.of(true);
-    settle();
-    assertThat(pods).isZero();
-    assertThat(said("root").reason()).isEqualTo(Reason.WAITING_FOR_CONSUMER.word());
+    cluster.volumeClass = new Storage.VolumeClass("fast", "csi.example", true);
+    world.settle();
+    assertThat(world.pods).isZero();
+    assertThat(world.said("root").reason()).isEqualTo(Reason.WAITING_FOR_CONSUMER.word());
     var claim = Objects.requireNonNull(cluster.claim("root"));
     claim.getMetadata().setAnnotations(new HashMap<>());
     claim.getMetadata().getAnnotations().put("volume.kubernetes.io/selected-node", "node2");
-    reconciler.reconcile(KEY);
+    world.reconciler.reconcile(KEY);
     assertThat(cluster.all(PersistentVolumeClaim.class))
         .filteredOn(it -> it.getSpec().getDataSourceRef() == null)
         .singleElement()
@@ -385,7 +262,7 @@ class PopulationTest {
             it ->
                 assertThat(it.getMetadata().getAnnotations())
                     .containsEntry("volume.kubernetes.io/selected-node", "node2"));
-    settle();
+    world.settle();
     filled();
   }
 
@@ -399,32 +276,32 @@ class PopulationTest {
     claim.getSpec().getDataSourceRef().setKind(DiskUpload.KIND);
     claim.getSpec().getDataSourceRef().setName("sent");
     cluster.add(claim);
-    cluster.waits = Optional.of(true);
+    cluster.volumeClass = new Storage.VolumeClass("fast", "csi.example", true);
     for (var i = 0; i < 3; i++) {
-      reconciler.reconcile("DiskUpload/shop/sent");
+      world.reconciler.reconcile("DiskUpload/shop/sent");
     }
     var secret = cluster.all(Secret.class);
     assertThat(secret).hasSize(1);
     assertThat(secret.getFirst().getData()).containsKeys("token", "tls.key", "tls.crt", "ca.crt");
-    assertThat(owners(secret.getFirst()))
+    assertThat(FillingCluster.owners(secret.getFirst()))
         .containsExactly(cluster.all(Pod.class).getFirst().getMetadata().getUid());
 
     cluster.all(Pod.class).getFirst().getStatus().setPhase("Running");
     cluster.progress = Optional.of(new Populations.Progress(0, -1));
-    reconciler.reconcile("DiskUpload/shop/sent");
+    world.reconciler.reconcile("DiskUpload/shop/sent");
     assertThat(upload.said().claims().getFirst().reason()).isEqualTo("WaitingForUpload");
     cluster.progress = Optional.of(new Populations.Progress(21, 50));
-    reconciler.reconcile("DiskUpload/shop/sent");
+    world.reconciler.reconcile("DiskUpload/shop/sent");
     assertThat(upload.said().claims().getFirst().progress()).isEqualTo("42%");
   }
 
   @Test
   void whatWasBegunGoesWithItsSource() {
-    ends = _ -> "Pending";
-    settle();
+    world.ends = _ -> "Pending";
+    world.settle();
     assertThat(cluster.objects).hasSize(5);
     cluster.objects.remove("DiskImport debian");
-    settle();
+    world.settle();
     assertThat(cluster.objects.keySet()).containsExactly("PersistentVolumeClaim root");
     assertThat(cluster.events)
         .contains("PersistentVolumeClaim NotFound: There is no DiskImport debian.");
@@ -433,12 +310,12 @@ class PopulationTest {
   @Test
   void twoClaimsAreFilledFromOneAndAThirdLater() {
     cluster.add(claim("data"));
-    settle();
+    world.settle();
     cluster.add(claim("more"));
-    settle();
-    assertThat(pods).isEqualTo(3);
+    world.settle();
+    assertThat(world.pods).isEqualTo(3);
     for (var name : List.of("data", "more", "root")) {
-      assertThat(said(name).phase()).isEqualTo(FillPhase.FILLED);
+      assertThat(world.said(name).phase()).isEqualTo(FillPhase.FILLED);
     }
   }
 }

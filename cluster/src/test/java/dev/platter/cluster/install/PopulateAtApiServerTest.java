@@ -4,19 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.platter.cluster.controller.Controller;
 import dev.platter.cluster.fill.FillRun;
-import dev.platter.cluster.metrics.Metrics;
 import dev.platter.image.Digest;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
-import io.fabric8.kubernetes.api.model.HasMetadata;
-import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.client.ConfigBuilder;
-import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,8 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
-import java.util.function.Supplier;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -37,7 +28,6 @@ import org.junit.jupiter.api.io.TempDir;
  * driver and binder are this test; the program of the pod is the real one.
  */
 class PopulateAtApiServerTest {
-  private static final String ACCOUNT = "system:serviceaccount:platter-system:platter-controller";
   private static final String CLAIM =
       """
       apiVersion: v1
@@ -53,30 +43,13 @@ class PopulateAtApiServerTest {
 
   @TempDir static Path work;
   private static ApiServer api;
-  private static KubernetesClient admin;
-  private static KubernetesClient client;
-  private static Controller controller;
+  private static ApiCluster cluster;
 
   @BeforeAll
   static void install() throws Exception {
-    api = ApiServer.start(work);
-    admin = api.client();
-    var installed =
-        api.apply(
-            Install.yaml(
-                new Install.Options(
-                    Install.DEFAULT_NAMESPACE,
-                    "registry.example/platter:1",
-                    "IfNotPresent",
-                    List.of(),
-                    "loop*",
-                    List.of(),
-                    Install.DEFAULT_KUBELET_ROOT,
-                    false)));
-    assertThat(installed.status()).as(installed.output()).isZero();
-    // Nobody serves webhooks here.
-    api.kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "platter");
-    apply(
+    cluster = ApiCluster.start(work);
+    api = cluster.api();
+    cluster.apply(
         """
         apiVersion: storage.k8s.io/v1
         kind: StorageClass
@@ -100,101 +73,12 @@ class PopulateAtApiServerTest {
         """);
     api.kubectl(
         "wait", "--for=condition=Established", "crd/volumepopulators.populator.storage.k8s.io");
-    client =
-        new KubernetesClientBuilder()
-            .withConfig(
-                new ConfigBuilder(admin.getConfiguration())
-                    .withImpersonateUsername(ACCOUNT)
-                    .build())
-            .build();
-    controller =
-        Controller.start(
-            client,
-            new Controller.Settings(
-                Install.DEFAULT_NAMESPACE, "one", Duration.ofMinutes(10), "platter:1", "Never"),
-            new Metrics());
+    cluster.control(Duration.ofMinutes(10));
   }
 
   @AfterAll
   static void stop() {
-    for (AutoCloseable open : new AutoCloseable[] {controller, client, admin, api}) {
-      try {
-        if (open != null) {
-          open.close();
-        }
-      } catch (Exception e) {
-        throw new AssertionError(e);
-      }
-    }
-  }
-
-  private static void apply(String yaml) throws Exception {
-    var result = api.apply(yaml);
-    assertThat(result.status()).as(result.output()).isZero();
-  }
-
-  private static <T> T come(Supplier<T> look) {
-    return await().atMost(Duration.ofSeconds(60)).until(look::get, it -> it != null);
-  }
-
-  private static String get(String... words) {
-    return api.kubectl(Stream.concat(Stream.of("get"), Stream.of(words)).toArray());
-  }
-
-  /** The one that there is for the claim. */
-  private static Pod pod(String claim) {
-    var uid = get("pvc", claim, "-o", "jsonpath={.metadata.uid}");
-    return come(() -> admin.pods().inNamespace("default").withName("platter-fill-" + uid).get());
-  }
-
-  /** A driver makes a volume for the prime claim, and the binder binds it. */
-  private static void provision(Pod pod) throws Exception {
-    var prime = pod.getMetadata().getName();
-    var claim =
-        come(() -> admin.persistentVolumeClaims().inNamespace("default").withName(prime).get());
-    assertThat(claim.getSpec().getDataSourceRef()).isNull();
-    apply(
-        """
-        apiVersion: v1
-        kind: PersistentVolume
-        metadata: {name: pv-%1$s}
-        spec:
-          accessModes: [ReadWriteOnce]
-          capacity: {storage: 1Gi}
-          storageClassName: fast
-          hostPath: {path: /nowhere}
-          claimRef: {namespace: default, name: %1$s, uid: %2$s}
-        """
-            .formatted(prime, claim.getMetadata().getUid()));
-    bind(claim, "pv-" + prime);
-  }
-
-  private static void bind(HasMetadata claim, String volume) {
-    var name = claim.getMetadata().getName();
-    api.kubectl("patch", "pvc", name, "-p", "spec: {volumeName: " + volume + "}");
-    api.kubectl("patch", "pvc", name, "--subresource=status", "-p", "status: {phase: Bound}");
-  }
-
-  /** The binder, when the volume is the claim's; then what protects claims lets go. */
-  private static void handOver(String claim, Pod pod) {
-    var wanted =
-        come(() -> admin.persistentVolumeClaims().inNamespace("default").withName(claim).get());
-    var volume = "pv-" + pod.getMetadata().getName();
-    await()
-        .atMost(Duration.ofSeconds(60))
-        .until(
-            () -> get("pv", volume, "-o", "jsonpath={.spec.claimRef.uid}"),
-            wanted.getMetadata().getUid()::equals);
-    assertThat(get("pv", volume, "-o", "jsonpath={.spec.claimRef.name}")).isEqualTo(claim);
-    bind(wanted, volume);
-    var prime = pod.getMetadata().getName();
-    await()
-        .atMost(Duration.ofSeconds(60))
-        .until(
-            () -> get("pvc", prime, "-o", "jsonpath={.metadata.deletionTimestamp}"),
-            text -> !text.isEmpty());
-    api.kubectl("patch", "pvc", prime, "--type=merge", "-p", "metadata: {finalizers: null}");
-    await().until(() -> get("pods", "-o", "name"), String::isEmpty);
+    cluster.close();
   }
 
   /** The kubelet: runs what the pod says, and tells how it ended. */
@@ -270,21 +154,21 @@ class PopulateAtApiServerTest {
           ---
           """;
       // The digest of something else.
-      apply(source.formatted(web.url("a.qcow2"), Digest.of(new byte[1])));
-      apply(CLAIM.formatted("root", "DiskImport", "debian", ""));
-      var first = pod("root");
-      provision(first);
+      cluster.apply(source.formatted(web.url("a.qcow2"), Digest.of(new byte[1])));
+      cluster.apply(CLAIM.formatted("root", "DiskImport", "debian", ""));
+      var first = cluster.pod("root");
+      cluster.provision(first);
       run(first, Files.createDirectory(directory.resolve("first")));
       await()
           .atMost(Duration.ofSeconds(30))
           .until(
-              () -> get("diskimport", "debian", "-o", "jsonpath={.status.claims[0]}"),
+              () -> cluster.get("diskimport", "debian", "-o", "jsonpath={.status.claims[0]}"),
               text -> text.contains("Retrying") && text.contains("\"reason\":\"Refused\""));
-      assertThat(get("dimport")).containsPattern("debian +root +False +Refused");
+      assertThat(cluster.get("dimport")).containsPattern("debian +root +False +Refused");
       var prime = first.getMetadata().getName();
       await()
           .until(
-              () -> get("pvc", prime, "-o", "jsonpath={.metadata.deletionTimestamp}"),
+              () -> cluster.get("pvc", prime, "-o", "jsonpath={.metadata.deletionTimestamp}"),
               text -> !text.isEmpty());
       api.kubectl("patch", "pvc", prime, "--type=merge", "-p", "metadata: {finalizers: null}");
       api.kubectl("delete", "pv", "pv-" + prime, "--wait=false");
@@ -292,27 +176,27 @@ class PopulateAtApiServerTest {
           "patch", "pv", "pv-" + prime, "--type=merge", "-p", "metadata: {finalizers: null}");
 
       // Put right, it does not wait for the next attempt.
-      apply(
+      cluster.apply(
           source.formatted(
               web.url("a.qcow2"), Digest.of(Files.readAllBytes(directory.resolve("a.qcow2")))));
       var second =
           await()
               .atMost(Duration.ofSeconds(60))
               .until(
-                  () -> pod("root"),
+                  () -> cluster.pod("root"),
                   pod ->
                       !pod.getMetadata().getUid().equals(first.getMetadata().getUid())
                           && pod.getMetadata().getDeletionTimestamp() == null);
-      provision(second);
+      cluster.provision(second);
       var volume = Files.createDirectory(directory.resolve("second"));
       run(second, volume);
-      handOver("root", second);
+      cluster.handOver("root", second);
       await()
           .until(
-              () -> get("diskimport", "debian", "-o", "jsonpath={.status.claims[0].phase}"),
+              () -> cluster.get("diskimport", "debian", "-o", "jsonpath={.status.claims[0].phase}"),
               "Filled"::equals);
-      assertThat(get("dimport")).containsPattern("debian +root +100% +True +Filled");
-      assertThat(get("events", "-o", "jsonpath={.items[*].reason}")).contains("Filled");
+      assertThat(cluster.get("dimport")).containsPattern("debian +root +100% +True +Filled");
+      assertThat(cluster.get("events", "-o", "jsonpath={.items[*].reason}")).contains("Filled");
       Shell.run("qemu-img", "compare", "-f", "raw", "-F", "raw", raw, volume.resolve("disk.img"));
 
       // It stays, and the same manifest changes nothing.
@@ -323,7 +207,7 @@ class PopulateAtApiServerTest {
               "--server-side",
               "--force-conflicts");
       assertThat(again.status()).as(again.output()).isZero();
-      assertThat(get("pods", "-o", "name")).isEmpty();
+      assertThat(cluster.get("pods", "-o", "name")).isEmpty();
     }
   }
 
@@ -365,28 +249,26 @@ class PopulateAtApiServerTest {
     await()
         .atMost(Duration.ofSeconds(30))
         .until(
-            () -> get("volumepopulators", "-o", "jsonpath={.items[*].sourceKind.kind}"),
-            "DiskImport DiskUpload"::equals);
+            () -> cluster.get("volumepopulators", "-o", "jsonpath={.items[*].sourceKind.kind}"),
+            "DiskImport DiskUpload VirtletVMImage"::equals);
   }
 
+  /** What is left is a claim that is filled with nothing. */
   @Test
-  void aNamespaceInAReferenceIsDroppedByTheServerItself() throws Exception {
-    apply(CLAIM.formatted("abroad", "DiskImport", "golden", ", namespace: kube-system"));
-    assertThat(get("pvc", "abroad", "-o", "jsonpath={.spec.dataSourceRef}"))
-        .contains("golden")
-        .doesNotContain("kube-system");
+  void aReferenceWithANamespaceIsDroppedByTheServerItself() throws Exception {
+    cluster.apply(CLAIM.formatted("abroad", "DiskImport", "golden", ", namespace: kube-system"));
+    assertThat(cluster.get("pvc", "abroad", "-o", "jsonpath={.spec.dataSourceRef}")).isEmpty();
+    cluster.apply(CLAIM.formatted("alone", "DiskImport", "golden", ""));
     await()
         .atMost(Duration.ofSeconds(30))
         .until(
             () ->
-                get(
+                cluster.get(
                     "events",
-                    "--field-selector=involvedObject.name=abroad",
+                    "--field-selector=involvedObject.name=alone",
                     "-o",
                     "jsonpath={.items[*].message}"),
             text -> text.contains("There is no DiskImport golden."));
-    var claim = admin.persistentVolumeClaims().inNamespace("default").withName("abroad").get();
-    assertThat(claim).isInstanceOf(PersistentVolumeClaim.class);
-    api.kubectl("delete", "pvc", "abroad", "--wait=false");
+    api.kubectl("delete", "pvc", "abroad", "alone", "--wait=false");
   }
 }
