@@ -200,8 +200,7 @@ final class ApplyBenchmark implements Benchmark {
 
   private static Row ours(String name, List<List<Map<Part, Double>>> vms) {
     var both =
-        median(
-            vms, one -> one.getOrDefault(Part.LAUNCHER, 0.0) + one.getOrDefault(Part.DISK, 0.0));
+        median(vms, one -> one.getOrDefault(Part.LAUNCHER, 0.0) + one.getOrDefault(Part.DISK, 0.0));
     return Row.of(name, both, 300, BOUND, "ms");
   }
 

@@ -15,8 +15,8 @@ import picocli.CommandLine.Spec;
     name = "uninstall",
     description = {
       "Print what platter install printed, for kubectl to delete, if the cluster has no VMs any more.",
-      "platter uninstall | kubectl delete -f -   With VMs there, or volumes that --volumes"
-          + " would leave without their driver (exit status 5), it prints nothing, so that nothing"
+      "platter uninstall | kubectl delete -f -   With VMs there, or volumes that would be left"
+          + " without their driver (exit status 5), it prints nothing, so that nothing"
           + " is deleted. Give it the options of the install. The commands that"
           + " afterwards take Platter's labels and annotation from the nodes go to standard error."
     })
@@ -33,7 +33,7 @@ final class UninstallCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    var labels = Uninstall.refuseIfInUse(context, install.volumes != null);
+    var labels = Uninstall.refuseIfInUse(context);
     var out = spec.commandLine().getOut();
     out.print(install.yaml());
     out.flush();

@@ -48,6 +48,9 @@ public record StateLayout(Path state, Path run) {
 
   /** A digest is {@code sha256:HEX}; a colon is awkward in paths that libvirt and QEMU read. */
   public Path image(String digest) {
+    if (digest.startsWith(".") || digest.contains("/")) {
+      throw new IllegalArgumentException("not a digest, but a path");
+    }
     return images().resolve(digest.replace(':', '-'));
   }
 

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Timeout;
  * <p>The guests' consoles say what was written; disks are read afterwards by QEMU's tool, and
  * servers outside say who wrote.
  */
-@Timeout(3600)
+@Timeout(7200)
 class Chaos {
   private static final Duration PATIENCE = Duration.ofMinutes(5);
   private static final int LONGEST_AWAY_MS = 6000;

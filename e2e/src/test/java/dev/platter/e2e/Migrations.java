@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
  * killed at some moment. The first VM has all its disks copied from node to node, the second writes
  * to a server that notes down who does. Not a test of every day: {@code ./chaos migrations}.
  */
-@Timeout(3600)
+@Timeout(7200)
 class Migrations {
   /** What it takes until there is a pod to move to. */
   private static final int LONGEST_WAIT_MS = 2500;

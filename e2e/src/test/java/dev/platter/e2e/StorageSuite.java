@@ -75,9 +75,10 @@ class StorageSuite {
         var _ = CsiSidecars.start(cluster.kube())) {
       prepare(cluster, programs);
       var result = run(cluster, programs, report);
-      var text = Files.readString(report);
-      System.out.println(new StorageSuiteReport(text).page());
+      var found = new StorageSuiteReport(Files.readString(report));
+      System.out.println(found.page());
       assertThat(result.status()).as(tail(result.output())).isZero();
+      assertThat(found.passed()).isGreaterThanOrEqualTo(Integer.getInteger("suite.least", 1));
     }
   }
 

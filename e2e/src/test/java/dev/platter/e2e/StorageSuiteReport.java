@@ -43,6 +43,10 @@ record StorageSuiteReport(String junit) {
     return specs;
   }
 
+  long passed() {
+    return specs().stream().filter(spec -> spec.status().equals("passed")).count();
+  }
+
   private static String plain(String xml) {
     return xml.replace("&#34;", "\"")
         .replace("&#39;", "'")

@@ -24,7 +24,10 @@ import org.jspecify.annotations.Nullable;
  * @param kind what the connection is for
  */
 record GuestCall(Kind kind, VmKey key, UUID move) {
-  /** Descriptions are some kilobytes; seeds can have files in them. */
+  /** Descriptions are some kilobytes, and take many times that to be read. */
+  private static final int MOST_TEXT = 2 << 20;
+
+  /** Seeds can have files in them. */
   private static final int MOST_BYTES = 64 << 20;
 
   private static final int MOST_DISKS = 1000;
@@ -146,7 +149,7 @@ record GuestCall(Kind kind, VmKey key, UUID move) {
       var plan = PlanJson.read(text(in));
       var domain = text(in);
       var running = text(in);
-      var seed = bytes(in);
+      var seed = bytes(in, MOST_BYTES);
       var sizes = new HashMap<String, Long>();
       for (var left = count(in); left > 0; left--) {
         sizes.put(in.readUTF(), in.readLong());
@@ -176,7 +179,7 @@ record GuestCall(Kind kind, VmKey key, UUID move) {
   }
 
   private static String text(DataInputStream in) throws IOException {
-    var bytes = bytes(in);
+    var bytes = bytes(in, MOST_TEXT);
     return bytes == null ? "" : new String(bytes, StandardCharsets.UTF_8);
   }
 
@@ -187,12 +190,12 @@ record GuestCall(Kind kind, VmKey key, UUID move) {
     }
   }
 
-  private static byte @Nullable [] bytes(DataInputStream in) throws IOException {
+  private static byte @Nullable [] bytes(DataInputStream in, int most) throws IOException {
     var length = in.readInt();
     if (length == -1) {
       return null;
     }
-    if (length < 0 || length > MOST_BYTES) {
+    if (length < 0 || length > most) {
       throw new IOException("a text of " + length + " bytes");
     }
     var bytes = in.readNBytes(length);

@@ -171,7 +171,7 @@ public final class Node implements AutoCloseable {
   /**
    * What a VM that comes from another node of a cluster has to be here.
    *
-   * @param images its references to the digests that they mean for its life
+   * @param images its references to the digests that they mean for its life, as that node says
    */
   public Planned planArriving(Vm vm, Objects given, Map<String, String> images) throws IOException {
     return planning.plan(vm, given, images);

@@ -141,10 +141,11 @@ final class OutgoingQemu {
   private static String refuseFailed(JsonNode migration, String... fine) {
     var status = migration.path("status").asText();
     if (!List.of(fine).contains(status)) {
+      var why = migration.path("error-desc").asText("");
       throw PlatterException.of(
           Code.UNAVAILABLE,
           "the memory cannot be sent to the other node: it is %s%s"
-              .formatted(status, migration.path("error-desc").asText("")),
+              .formatted(status, why.isEmpty() ? "" : ": " + why),
           "The libvirt log of the other node may say more.");
     }
     return status;

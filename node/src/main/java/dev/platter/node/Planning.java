@@ -1,8 +1,12 @@
 package dev.platter.node;
 
 import dev.platter.dialect.Objects;
+import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import dev.platter.model.ContainerImageSource;
 import dev.platter.model.ImageLogins;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
 import dev.platter.node.image.ContainerImages;
 import dev.platter.plan.Answers;
@@ -57,8 +61,9 @@ record Planning(
         Planner.plan(Claims.resolve(answered, given.volumes(), given.secrets()), facts));
   }
 
-  /** Anew, but for what its images mean. */
+  /** Anew, but for what its images mean, which another node has said. */
   Planned plan(Vm vm, Objects given, Map<String, String> images) throws IOException {
+    images.values().forEach(Planning::check);
     var known =
         new Plan(
             Plan.VERSION,
@@ -71,6 +76,16 @@ record Planning(
             List.of(),
             List.of());
     return plan(vm, given, Optional.of(known));
+  }
+
+  /** Directories are called after it. */
+  private static void check(String digest) {
+    try {
+      Digest.parse(digest);
+    } catch (BadImageException e) {
+      throw PlatterException.of(
+          Code.REFUSED, "the VM comes with an image that cannot be: " + e.getMessage(), "", e);
+    }
   }
 
   private NodeFacts facts(Vm vm, Optional<Plan> known, ImageLogins logins) throws IOException {

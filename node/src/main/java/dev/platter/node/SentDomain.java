@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -149,6 +150,7 @@ final class SentDomain {
   /** Devices by what they are called in messages. */
   private static Map<String, Element> byPlace(Element devices) {
     var out = new LinkedHashMap<String, Element>();
+    var counts = new HashMap<String, Integer>();
     for (var device : children(devices)) {
       var kind = device.getTagName();
       var name =
@@ -161,10 +163,8 @@ final class SentDomain {
             default -> "";
           };
       var place = ("the " + kind + " " + name).strip();
-      for (var n = 2; out.containsKey(place); n++) {
-        place = "the " + kind + " " + name + " (" + n + ")";
-      }
-      out.put(place, device);
+      var n = counts.merge(place, 1, Integer::sum);
+      out.put(n == 1 ? place : place + " (" + n + ")", device);
     }
     return out;
   }

@@ -259,6 +259,8 @@ class RemoteMigrationTest {
     all.put("cannot be read", vm -> running(vm, "</domain>", ""));
     all.put("the disk blank is", vm -> planned(vm, "-blank.raw", "-../../../etc/shadow"));
     all.put("cannot be so large", RemoteMigrationTest::unsized);
+    all.put("is no digest", vm -> planned(vm, "sha256:", "../../../"));
+    all.put("the shmem too", vm -> added(vm, "<shmem/>".repeat(150_000)));
     return all;
   }
 

@@ -124,13 +124,18 @@ final class MigrationReconciler implements ControlLoop.Work {
             .formatted(String.join(", ", claims));
   }
 
-  /** The one that comes first of those that are not over. */
+  /**
+   * The one that comes first of those that are not over. One that has begun stays the first: others
+   * may have been made in the same second.
+   */
   private VirtualMachineMigration first(VirtualMachineMigration migration) {
     return known.migrations(migration.getMetadata().getNamespace()).stream()
         .filter(other -> other.getSpec().vm().equals(migration.getSpec().vm()) && !other.ended())
         .min(
             Comparator.comparing(
-                    (VirtualMachineMigration it) -> it.getMetadata().getCreationTimestamp())
+                    (VirtualMachineMigration it) ->
+                        it.said().phase() == null || it.said().phase() == MigrationPhase.PENDING)
+                .thenComparing(it -> it.getMetadata().getCreationTimestamp())
                 .thenComparing(it -> it.getMetadata().getUid()))
         .orElse(migration);
   }
@@ -216,14 +221,18 @@ final class MigrationReconciler implements ControlLoop.Work {
     return null;
   }
 
-  /** The node that it leaves says how it goes; if there is none any more, the VM's status does. */
+  /** The node that it leaves says how it goes; if it says nothing more, the VM's status does. */
   private @Nullable Duration follow(
       VirtualMachineMigration migration, @Nullable VirtualMachine vm) {
     var from = String.valueOf(migration.said().sourceNode());
-    if (vm != null && NodeState.of(known.node(from)) != NodeState.GONE) {
+    var state = NodeState.of(known.node(from));
+    if (vm != null && state == NodeState.UP) {
       return null;
     }
     var now = now(migration);
+    if (now != null && state == NodeState.LOST && from.equals(VmStatus.of(now).nodeName())) {
+      return null; // It may be on its way, for all that is known here.
+    }
     if (now != null && target(migration).equals(VmStatus.of(now).movedTo())) {
       return end(migration, MigrationPhase.SUCCEEDED, Reason.MOVED, Reason.MOVED.sentence());
     }

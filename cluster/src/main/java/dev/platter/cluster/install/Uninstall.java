@@ -37,16 +37,12 @@ public final class Uninstall {
    * Asks the cluster of the kubeconfig.
    *
    * @param context null is the current one
-   * @param volumes whether the driver of volumes goes too
    * @return the labels that nodes have of Platter
    * @throws PlatterException that lists what is still there
    */
-  public static SortedSet<String> refuseIfInUse(@Nullable String context, boolean volumes) {
+  public static SortedSet<String> refuseIfInUse(@Nullable String context) {
     try (var client = KubeConfig.open(context)) {
       refuseIfInUse(client);
-      if (volumes) {
-        refuseVolumes(client);
-      }
       return labels(client);
     } catch (KubernetesClientException e) {
       throw PlatterException.of(
@@ -63,6 +59,23 @@ public final class Uninstall {
   }
 
   static void refuseIfInUse(KubernetesClient client) {
+    var left = left(client);
+    if (!left.isEmpty()) {
+      var shown = left.stream().limit(MOST).toList();
+      var more = left.size() > MOST ? " (the first " + MOST + " are shown)" : "";
+      throw PlatterException.all(
+          Code.CONFLICT,
+          "the cluster still has VMs, identities or volumes, or fills claims: "
+              + left.size()
+              + more,
+          "Delete them, and the claims and snapshots of volumes, first; without Platter nobody could"
+              + " end or use them, or remove their disks.",
+          shown);
+    }
+  }
+
+  /** What needs Platter, or the driver of volumes, which goes with its namespace. */
+  static List<String> left(KubernetesClient client) {
     var left = new ArrayList<String>();
     left.addAll(named("vmgroup", objects(client, VirtualMachineGroup.class)));
     left.addAll(named("vm", objects(client, VirtualMachine.class)));
@@ -73,14 +86,12 @@ public final class Uninstall {
             client.pods().inAnyNamespace().withLabel(Names.LAUNCHER, "true").list().getItems()));
     left.addAll(
         named("pod", client.pods().inAnyNamespace().withLabel(Names.FILLS).list().getItems()));
-    refuse(
-        left,
-        "VMs or identities, or fills claims",
-        "Delete them first; without Platter nobody could end them or remove their disks.");
+    left.addAll(volumes(client));
+    return left;
   }
 
   /** Also those that nobody claims any more: the driver alone can remove their bytes. */
-  static void refuseVolumes(KubernetesClient client) {
+  private static List<String> volumes(KubernetesClient client) {
     var left = new ArrayList<String>();
     for (var volume : client.persistentVolumes().list().getItems()) {
       var csi = volume.getSpec().getCsi();
@@ -96,20 +107,7 @@ public final class Uninstall {
         left.add("volumesnapshotcontent " + content.getMetadata().getName());
       }
     }
-    refuse(
-        left,
-        "volumes or snapshots of " + Names.VOLUME_DRIVER,
-        "Delete their claims and snapshots first; without the driver nobody could, and no pod could"
-            + " use them.");
-  }
-
-  private static void refuse(List<String> left, String what, String next) {
-    if (!left.isEmpty()) {
-      var shown = left.stream().limit(MOST).toList();
-      var more = left.size() > MOST ? " (the first " + MOST + " are shown)" : "";
-      throw PlatterException.all(
-          Code.CONFLICT, "the cluster still has " + what + ": " + left.size() + more, next, shown);
-    }
+    return left;
   }
 
   /** Those that a daemon gives its node, and that no deletion of objects takes away. */

@@ -96,8 +96,22 @@ final class ExpectedVms implements GuestArrivals.Host {
 
     @Override
     public GuestArrivals.Known prepare(Plan sent) throws IOException {
-      vm = sent.uuid();
-      return vms.arrivals().begin(pod, sent, from);
+      refuseUnlessThere();
+      var known = vms.arrivals().begin(pod, sent, from);
+      vm = known.planned().plan().uuid(); // Not what the other node says, which may be another's.
+      return known;
+    }
+
+    /**
+     * What is here of a VM gives way to what comes: so it must not be here, nor in a third place.
+     */
+    private void refuseUnlessThere() {
+      if (ask(() -> api.vm(key.namespace(), key.name()))
+          .filter(it -> from.equals(it.node()))
+          .isEmpty()) {
+        throw PlatterException.of(
+            Code.CONFLICT, "the VM %s is not on %s any more".formatted(key, from), "");
+      }
     }
 
     /** Hours may have passed since it was let in. */
@@ -114,9 +128,7 @@ final class ExpectedVms implements GuestArrivals.Host {
     @Override
     public void close() {
       try (lock) {
-        if (vm != null) {
-          vms.arrivals().end(key, vm);
-        }
+        vms.arrivals().end(key, vm);
       } finally {
         vms.arrivals().awaited().forget(pod);
       }

@@ -141,6 +141,11 @@ final class LeavingVms {
     } catch (IOException e) {
       var why = e.getMessage() == null ? e.toString() : e.getMessage();
       return after(migration, key, Reason.UNAVAILABLE, "The move was cut off: " + why);
+    } catch (KubernetesClientException e) {
+      throw e; // How it ended is not known.
+    } catch (RuntimeException e) {
+      // It would be the same again and again.
+      return after(migration, key, Reason.INTERNAL, "A bug in Platter: " + e);
     }
   }
 

@@ -11,6 +11,7 @@ import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.io.IOException;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /** VMs that come to launcher pods of this node while they run. */
 final class PodArrivals {
@@ -76,8 +77,8 @@ final class PodArrivals {
       vms.makeRoom(owner, before.get().plan());
     }
     var planned = node.planArriving(vm, given, sent.images());
-    vms.take(vm.uuid(), key);
     var uses = DiskUse.of(vm, given, planned.plan());
+    vms.take(vm.uuid(), key);
     var begun = owner.startingAt(0, uses.stream().map(DiskLeases::name).distinct().toList());
     owners.put(begun);
     if (!api.keep(key.namespace(), key.name(), owner.uid())) {
@@ -88,8 +89,13 @@ final class PodArrivals {
     return new GuestArrivals.Known(planned, given.secrets());
   }
 
-  void end(VmKey key, UUID vm) {
-    starts.end(vm);
+  /**
+   * @param vm null if it was not begun, or failed
+   */
+  void end(VmKey key, @Nullable UUID vm) {
+    if (vm != null) {
+      starts.end(vm);
+    }
     vms.forgetIfGone(key);
   }
 }

@@ -12,6 +12,9 @@ import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -51,10 +54,15 @@ public final class Evictions {
    */
   record Refusal(int code, String message) {}
 
-  private final Cluster cluster;
+  private static final Duration SHORTEST_WAIT = Duration.ofSeconds(10);
+  private static final int MOST_DOUBLINGS = 5;
 
-  public Evictions(Cluster cluster) {
+  private final Cluster cluster;
+  private final InstantSource clock;
+
+  public Evictions(Cluster cluster, InstantSource clock) {
     this.cluster = cluster;
+    this.clock = clock;
   }
 
   /** What becomes of a guest whose pod is evicted all the same; empty if it is none. */
@@ -121,22 +129,32 @@ public final class Evictions {
       return again(name, active.get().getMetadata().getName() + ": " + state);
     }
     // What was found out about this pod counts, and nothing older.
-    var last =
+    var failed =
         all.stream()
             .filter(it -> uid.equals(labels(it).get(Names.EVICTED_POD)))
             .filter(it -> it.said().phase() == MigrationPhase.FAILED)
-            .reduce((_, later) -> later)
-            .flatMap(Evictions::complete);
+            .toList();
+    var last = failed.stream().reduce((_, later) -> later).flatMap(Evictions::complete);
     if (last.isPresent() && FINAL.contains(Reason.of(last.get().reason()))) {
       return new Refusal(
           NO,
           "the VM %s cannot move to another node: %s Stop it (spec.running: false), or delete its pod."
               .formatted(name, last.get().message()));
     }
-    if (!dryRun) {
+    if (!dryRun && !isSoon(failed)) {
       cluster.create(migration(vm, uid));
     }
     return again(name, last.map(it -> "tried again after: " + it.message()).orElse("it has begun"));
+  }
+
+  /** Whoever drains a node asks every few seconds, for as long as it takes. */
+  private boolean isSoon(List<VirtualMachineMigration> failed) {
+    if (failed.isEmpty()) {
+      return false;
+    }
+    var wait = SHORTEST_WAIT.multipliedBy(1L << Math.min(failed.size() - 1, MOST_DOUBLINGS));
+    var begun = Instant.parse(failed.getLast().getMetadata().getCreationTimestamp());
+    return clock.instant().isBefore(begun.plus(wait));
   }
 
   private static Refusal again(String vm, String state) {

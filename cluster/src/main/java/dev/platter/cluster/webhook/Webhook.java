@@ -46,7 +46,10 @@ public final class Webhook implements AutoCloseable {
         new ServingCertificates(store, NAME + "." + namespace + ".svc", Clock.systemUTC());
     var admission =
         new Admission(
-            new KubeObjects(client), options, new Evictions(new KubeEvictions(client)), log);
+            new KubeObjects(client),
+            options,
+            new Evictions(new KubeEvictions(client), Clock.systemUTC()),
+            log);
     var server =
         new WebhookServer(
             new InetSocketAddress(PORT), certificates.context(), admission, certificates::ready);

@@ -18,6 +18,7 @@ import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.cluster.api.VirtualMachineMigration.Spec;
 import dev.platter.cluster.api.VirtualMachineMigration.Status;
+import dev.platter.cluster.api.VmStatus;
 import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -175,6 +176,67 @@ class MigrationReconcilerTest {
     assertThat(look(second)).isEqualTo(MigrationPhase.PENDING);
     assertThat(look(first)).isEqualTo(MigrationPhase.PREPARING);
     assertThat(second.said().conditions().getFirst().message()).isEqualTo("It waits for first.");
+  }
+
+  @Test
+  void oneThatHasBegunStaysTheFirstOfThoseOfTheSameSecond() {
+    var begun = migration("begun", 'b', null);
+    assertThat(look(begun)).isEqualTo(MigrationPhase.PREPARING);
+    var later = migration("later", 'a', null);
+    later.getMetadata().setCreationTimestamp(begun.getMetadata().getCreationTimestamp());
+
+    assertThat(look(later)).isEqualTo(MigrationPhase.PENDING);
+    assertThat(cluster.pods).containsOnlyKeys(VM, "shop/web-bbbbbbbb");
+  }
+
+  private void loseNode() {
+    cluster.nodes.put(
+        "node1",
+        new NodeBuilder()
+            .withNewMetadata()
+            .withName("node1")
+            .endMetadata()
+            .withNewStatus()
+            .addNewCondition()
+            .withType("Ready")
+            .withStatus("Unknown")
+            .endCondition()
+            .endStatus()
+            .build());
+  }
+
+  /** Nobody else would say that it is over, and other migrations of the VM wait for it. */
+  @Test
+  void aVmThatWasStartedAnewSinceItsNodeIsLostIsNotMovingAnyMore() {
+    var migration = underWay();
+    loseNode();
+    assertThat(look(migration)).as("it may be on its way").isEqualTo(MigrationPhase.MOVING);
+
+    startedOn("node3");
+    assertThat(look(migration)).isEqualTo(MigrationPhase.FAILED);
+    assertThat(cluster.pods).doesNotContainKey(TARGET);
+    assertThat(migration.getMetadata().getFinalizers()).isEmpty();
+  }
+
+  @Test
+  void aVmThatCameFromANodeThatIsLostHasMoved() {
+    var migration = underWay();
+    loseNode();
+    hasMoved(vm);
+    assertThat(look(migration)).isEqualTo(MigrationPhase.SUCCEEDED);
+    assertThat(cluster.pods).containsOnlyKeys(TARGET);
+  }
+
+  private void startedOn(String node) {
+    var was = VmStatus.of(vm);
+    vm.setStatus(
+        new VmStatus(
+            was.phase(),
+            was.conditions(),
+            node,
+            was.sources(),
+            List.of(),
+            was.observedGeneration()));
   }
 
   @Test

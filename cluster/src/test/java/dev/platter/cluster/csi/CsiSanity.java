@@ -12,6 +12,7 @@ import java.util.stream.Stream;
 /** {@code csi-sanity} of Kubernetes, which speaks with the gRPC of Go, as kubelet does. */
 final class CsiSanity {
   private static final Duration TO_BUILD = Duration.ofMinutes(15);
+  private static final Duration TO_RUN = Duration.ofMinutes(5);
 
   private CsiSanity() {}
 
@@ -30,7 +31,7 @@ final class CsiSanity {
             "--csi.endpoint=unix:" + socket,
             "--ginkgo.json-report=" + report,
             "--ginkgo.no-color");
-    Shell.run(Stream.concat(words, Stream.of(options)).toArray());
+    Shell.shell().within(TO_RUN).check(Stream.concat(words, Stream.of(options)).toArray());
     return outcomes(report);
   }
 

@@ -10,6 +10,7 @@ import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.dialect.Manifests;
 import dev.platter.model.Claim;
 import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.GuestArrivals;
 import dev.platter.node.Hypervisor;
 import dev.platter.node.LiveDisks;
@@ -18,6 +19,7 @@ import dev.platter.node.Node;
 import dev.platter.node.image.Images;
 import dev.platter.plan.FillRecord;
 import dev.platter.plan.NodeFacts.Accelerator;
+import dev.platter.plan.Plan;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
@@ -63,6 +65,7 @@ class PodVmsTest {
   private StateLayout layout;
   private Owners owners;
   private Node node;
+  private final Starts starts = new Starts(_ -> {});
   private PodVms vms;
   private Reaper reaper;
 
@@ -70,7 +73,6 @@ class PodVmsTest {
   void open() throws IOException {
     layout = new StateLayout(work.resolve("state"), work.resolve("run"));
     owners = new Owners(layout.owners(), _ -> {});
-    var starts = new Starts(_ -> {});
     node = new Node(layout, machine(), fake(Images.class), starts);
     node.tidy();
     // No VM here has a disk that other nodes reach, so nobody asks for a lease.
@@ -194,6 +196,10 @@ class PodVmsTest {
 
   private void object(String uid, boolean deleted) {
     api.vms.put("default/db", new Api.VmObject("default", "db", uid, deleted, "db", null, null));
+  }
+
+  private void objectOn(String node) {
+    api.vms.put("default/db", new Api.VmObject("default", "db", uid(1), false, "db", null, node));
   }
 
   private static String uid(int n) {
@@ -460,6 +466,25 @@ class PodVmsTest {
     return new LeavingVms(told, fake(IdentityMover.Peers.class), "node1", vms, api, null, _ -> {});
   }
 
+  @Test
+  void aMoveThatNobodyHasThoughtOfFailsAndIsNotTriedForEver() throws InterruptedException {
+    objectOn("node1");
+    var told = new Told();
+    var odd = new IllegalStateException("odd");
+    var peers =
+        (IdentityMover.Peers)
+            Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {IdentityMover.Peers.class},
+                (_, _, _) -> {
+                  throw odd;
+                });
+    new LeavingVms(told, peers, "node1", vms, api, null, _ -> {}).look(migration("node1", "node2"));
+    var status = told.statuses.poll(20, SECONDS);
+    assertThat(status.phase()).isEqualTo(MigrationPhase.FAILED);
+    assertThat(status.conditions().getFirst().message()).contains("odd");
+  }
+
   @ParameterizedTest
   @CsvSource({"db-00000000, SUCCEEDED", "db-11111111, FAILED", ", FAILED"})
   void whatIsElsewhereHasMovedOnlyIfThisMoveBroughtIt(String moved, MigrationPhase phase)
@@ -498,7 +523,11 @@ class PodVmsTest {
   }
 
   private Pod target() {
-    var made = pod(uid(2), description(blank("1Mi", true)), uid(1));
+    return target(true);
+  }
+
+  private Pod target(boolean keep) {
+    var made = pod(uid(2), description(blank("1Mi", keep)), uid(1));
     var pod =
         new PodBuilder(made)
             .editMetadata()
@@ -546,5 +575,76 @@ class PodVmsTest {
       assertThat(vms.arrivals().awaited().giveUp(pod)).isFalse();
     }
     assertThat(vms.arrivals().awaited().giveUp(pod)).as("it has come, or does not").isTrue();
+  }
+
+  private static Plan sent(UUID vm, String digest) {
+    var images = Map.of("a.example/b:c", digest);
+    return new Plan(Plan.VERSION, "default", "db", vm, "", images, Map.of(), List.of(), List.of());
+  }
+
+  private static UUID vm() {
+    return Manifests.read("db", description(blank("1Mi", true))).getFirst().uuid();
+  }
+
+  @Test
+  void aVmThatIsOnItsWayAndDoesNotComeLeavesNothing() throws IOException {
+    target();
+    objectOn("node2");
+    try (var guest = guest()) {
+      var known = guest.prepare(sent(vm(), "sha256:" + "0".repeat(64)));
+      assertThat(known.planned().plan().uuid()).isEqualTo(vm());
+      assertThat(starts.pod(vm())).isPresent();
+      assertThat(owners.all()).hasSize(1);
+    }
+    assertThat(starts.pod(vm())).isEmpty();
+    assertThat(owners.all()).isEmpty();
+    assertThat(vms.count()).isZero();
+  }
+
+  /** Directories are called after digests, and what is in the way there is removed. */
+  @ParameterizedTest
+  @ValueSource(strings = {"../../../../etc", "..", "sha256:../../x", "sha256:0"})
+  void whatIsNoDigestIsRefusedBeforeAnythingIsMade(String digest) throws IOException {
+    target();
+    objectOn("node2");
+    try (var guest = guest()) {
+      assertThatThrownBy(() -> guest.prepare(sent(vm(), digest)))
+          .isInstanceOfSatisfying(
+              PlatterException.class, e -> assertThat(e.code()).isEqualTo(Code.REFUSED))
+          .hasMessageContaining("no digest");
+      assertThat(owners.all()).isEmpty();
+    }
+  }
+
+  /** Without its start a VM's process would be put into no pod. */
+  @Test
+  void aSenderThatNamesAnotherVmDoesNotTouchTheStartOfThat() throws IOException {
+    var pod = target();
+    objectOn("node2");
+    var other = UUID.randomUUID();
+    starts.begin(other, pod, new StartClock(), Images.BytesDone.NOBODY);
+    try (var guest = guest()) {
+      assertThatThrownBy(() -> guest.prepare(sent(other, "sha256:" + "0".repeat(64))))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining("is of another VM");
+    }
+    assertThat(starts.pod(other)).isPresent();
+  }
+
+  /** The node that it came from may say again that it comes. */
+  @Test
+  void aVmThatIsHereIsNotReplacedByOneThatIsSent() throws IOException {
+    object(uid(1), false);
+    vms.start(pod(uid(2), description(blank("1Mi", false)), uid(1)));
+    target(false);
+    objectOn("node1");
+    try (var guest = guest()) {
+      assertThatThrownBy(() -> guest.prepare(sent(vm(), "sha256:" + "0".repeat(64))))
+          .isInstanceOfSatisfying(
+              PlatterException.class, e -> assertThat(e.code()).isEqualTo(Code.CONFLICT))
+          .hasMessageContaining("is not on node2 any more");
+    }
+    assertThat(running).containsExactly(vm());
+    assertThat(disks()).isEqualTo(1);
   }
 }

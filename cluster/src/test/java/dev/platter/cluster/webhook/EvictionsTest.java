@@ -11,6 +11,7 @@ import dev.platter.cluster.api.VirtualMachineMigration;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.Test;
 class EvictionsTest {
   private final List<VirtualMachineMigration> migrations = new ArrayList<>();
   private Pod pod = pod("web", Names.VM);
+  private Instant now = Instant.parse("2026-01-01T00:00:00Z");
 
   private final Evictions evictions =
       new Evictions(
@@ -45,10 +47,11 @@ class EvictionsTest {
             @Override
             public void create(VirtualMachineMigration migration) {
               migration.getMetadata().setName("web-1");
-              migration.getMetadata().setCreationTimestamp("2026-01-01T00:00:00Z");
+              migration.getMetadata().setCreationTimestamp(now.toString());
               migrations.add(migration);
             }
-          });
+          },
+          () -> now);
 
   private static Pod pod(String name, String annotation) {
     return new PodBuilder()
@@ -109,8 +112,22 @@ class EvictionsTest {
   void whatFailedOnTheWayIsTriedAgain() {
     evictions.refusal("shop", "web", false);
     ended(Reason.UNAVAILABLE, "The move was cut off.");
+    now = now.plusSeconds(10);
     assertThat(evictions.refusal("shop", "web", false).orElseThrow().code()).isEqualTo(429);
     assertThat(migrations).hasSize(2);
+  }
+
+  @Test
+  void whatFailsAgainAndAgainIsTriedLessAndLessOften() {
+    for (var asked = 0; asked < 720; asked++, now = now.plusSeconds(5)) {
+      var refusal = evictions.refusal("shop", "web", false).orElseThrow();
+      assertThat(refusal.code()).isEqualTo(429);
+      ended(Reason.UNAVAILABLE, "There is no room.");
+    }
+    // At 0, 10, 30, 70, 150, 310, 630 seconds and every 320 from then on, for an hour.
+    assertThat(migrations).hasSize(16);
+    assertThat(evictions.refusal("shop", "web", false).orElseThrow().message())
+        .contains("There is no room.");
   }
 
   @Test

@@ -245,7 +245,7 @@ public final class ContainerRuntime {
 
   private String check(String... given) throws IOException {
     var words = List.of(given);
-    return succeeded(words, run(words, ctr(words)));
+    return succeeded(words, run(words, ctr(words)).whole(what(words)));
   }
 
   private void change(VolumeFiles files, List<String> words) throws IOException {

@@ -4,14 +4,13 @@ import dev.platter.image.Printable;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Cancellation;
+import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -25,10 +24,22 @@ public record Programs(String needs, String stuck) {
   private static final int MOST_OUTPUT = 4 << 20;
 
   /** Another program that it left behind may have its output still open. */
-  private static final long REST_MILLIS = 1000;
+  private static final Duration REST = Duration.ofSeconds(5);
 
-  /** {@code output} is what it printed if all went well, and what it complained of if not. */
-  public record Result(int status, String output) {
+  /**
+   * @param output what it printed if all went well, and what it complained of if not
+   * @param complete whether that is all of it, for certain
+   */
+  public record Result(int status, String output, boolean complete) {
+    /** Fails unless it is complete: a part of a list would be taken for all of it. */
+    public Result whole(String what) {
+      if (!complete) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE, what + " ended, and what it said did not come", "Try again.");
+      }
+      return this;
+    }
+
     /** The last line, which is where most programs say what went wrong. */
     public String complaint() {
       return Printable.of(output.lines().reduce("", (_, last) -> last), 400);
@@ -41,18 +52,16 @@ public record Programs(String needs, String stuck) {
   public Result run(String what, List<String> words, Duration limit) {
     var process = start(words);
     try {
-      var out = text(process.getInputStream());
-      var err = text(process.getErrorStream());
+      var out = Printed.by(process.getInputStream());
+      var err = Printed.by(process.getErrorStream());
       if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
         throw PlatterException.of(
             Code.UNAVAILABLE, what + " did not end within " + limit.toSeconds() + " s", stuck);
       }
       var status = process.exitValue();
-      return new Result(
-          status,
-          (status == 0 ? out : err)
-              .completeOnTimeout("", REST_MILLIS, TimeUnit.MILLISECONDS)
-              .join());
+      var said = status == 0 ? out : err;
+      var complete = said.reader().join(REST);
+      return new Result(status, said.bytes().toString(StandardCharsets.UTF_8), complete);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Cancellation.cancelled();
@@ -74,18 +83,23 @@ public record Programs(String needs, String stuck) {
   }
 
   /** While it runs, since a pipe holds little; what nobody can want to read is thrown away. */
-  private static CompletableFuture<String> text(InputStream in) {
-    var text = new CompletableFuture<String>();
-    Thread.startVirtualThread(
-        () -> {
-          try (in) {
-            var bytes = in.readNBytes(MOST_OUTPUT);
-            in.transferTo(OutputStream.nullOutputStream());
-            text.complete(new String(bytes, StandardCharsets.UTF_8));
-          } catch (IOException e) {
-            text.complete(String.valueOf(e.getMessage()));
-          }
-        });
-    return text;
+  private record Printed(ByteArrayOutputStream bytes, Thread reader) {
+    /** Not in a virtual thread: those wait for calls of the kernel that take long. */
+    static Printed by(InputStream in) {
+      var bytes = new ByteArrayOutputStream();
+      var reader = Thread.ofPlatform().daemon().name("output").start(() -> read(in, bytes));
+      return new Printed(bytes, reader);
+    }
+
+    private static void read(InputStream in, ByteArrayOutputStream bytes) {
+      var buffer = new byte[1 << 13];
+      try (in) {
+        for (var n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+          bytes.write(buffer, 0, Math.min(n, MOST_OUTPUT - bytes.size()));
+        }
+      } catch (IOException e) {
+        // What it left behind has been ended.
+      }
+    }
   }
 }

@@ -33,6 +33,7 @@ final class Tool {
   }
 
   static Programs.Result attempt(String... words) {
-    return PROGRAMS.run(String.join(" ", words), List.of(words), LIMIT);
+    var what = String.join(" ", words);
+    return PROGRAMS.run(what, List.of(words), LIMIT).whole(what);
   }
 }

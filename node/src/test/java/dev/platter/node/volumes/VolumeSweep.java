@@ -18,7 +18,9 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
    */
   static final Use FILES = new Use.Directory("xfs", List.of());
 
-  /** One call; done once or repeated, it comes to the same. */
+  static final Use DEVICE = new Use.Block();
+
+  /** One call, or a driver that starts; done once or repeated, it comes to the same. */
   enum Call {
     CREATE,
     RESTORE,
@@ -30,7 +32,13 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
     STAGE,
     PUBLISH,
     UNPUBLISH,
-    UNSTAGE
+    UNSTAGE,
+    SNAPSHOT_USED,
+    STAGE_DEVICE,
+    PUBLISH_DEVICE,
+    UNPUBLISH_DEVICE,
+    UNSTAGE_DEVICE,
+    OPEN
   }
 
   static VolumeDirectory directory(Path root) throws IOException {
@@ -51,6 +59,11 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
     return root.resolve("target");
   }
 
+  /** A pool that is made by its driver. */
+  Path other() {
+    return root.resolve("other");
+  }
+
   String base() throws IOException {
     return store.volumeNamed("base").orElseThrow().id();
   }
@@ -64,7 +77,7 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
       case CREATE -> store.create("new", SIZE, null);
       case RESTORE -> store.create("new", LARGER, new Origin(Origin.Kind.SNAPSHOT, kept()));
       case CLONE -> store.create("new", SIZE, new Origin(Origin.Kind.VOLUME, base()));
-      case SNAPSHOT -> store.snapshot("new", base());
+      case SNAPSHOT, SNAPSHOT_USED -> store.snapshot("new", base());
       case EXPAND -> mounts.expand(base(), staging(), LARGER);
       case DELETE -> {
         var other = store.volumeNamed("other");
@@ -80,8 +93,11 @@ record VolumeSweep(VolumeStore store, VolumeMounts mounts, Path root) {
       }
       case STAGE -> mounts.stage(base(), staging(), FILES);
       case PUBLISH -> mounts.publish(base(), staging(), target(), FILES, true, true);
-      case UNPUBLISH -> mounts.unpublish(base(), target());
-      case UNSTAGE -> mounts.unstage(base(), staging());
+      case UNPUBLISH, UNPUBLISH_DEVICE -> mounts.unpublish(base(), target());
+      case UNSTAGE, UNSTAGE_DEVICE -> mounts.unstage(base(), staging());
+      case STAGE_DEVICE -> mounts.stage(base(), staging(), DEVICE);
+      case PUBLISH_DEVICE -> mounts.publish(base(), staging(), target(), DEVICE, true, true);
+      case OPEN -> VolumeDirectory.open(other(), ByteSize.parse("400Mi")).close();
     }
   }
 

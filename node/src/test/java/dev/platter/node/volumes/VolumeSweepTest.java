@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.lab.Shell;
+import dev.platter.node.volumes.Volume.Origin;
 import dev.platter.node.volumes.VolumeSweep.Call;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -28,11 +29,18 @@ import org.junit.jupiter.params.provider.EnumSource;
 class VolumeSweepTest {
   private static final int KILLED = 128 + 9;
   private static final List<String> TOOLS =
-      List.of("losetup", "mount", "umount", "mkfs.xfs", "xfs_growfs");
+      List.of("losetup", "mount", "umount", "mkfs.xfs", "xfs_growfs", "sync");
 
   /** Those that change more than files; a killing before the first tool is one of nothing. */
   private static final Set<Call> WITH_TOOLS =
-      EnumSet.of(Call.EXPAND, Call.STAGE, Call.PUBLISH, Call.UNPUBLISH, Call.UNSTAGE);
+      EnumSet.complementOf(
+          EnumSet.of(
+              Call.CREATE,
+              Call.RESTORE,
+              Call.CLONE,
+              Call.SNAPSHOT,
+              Call.DELETE,
+              Call.DELETE_SNAPSHOT));
 
   @TempDir static Path root;
   private static VolumeDirectory directory;
@@ -154,7 +162,7 @@ class VolumeSweepTest {
     }
     sweep.store().snapshot("kept", base.id());
     switch (call) {
-      case CREATE, RESTORE, CLONE, SNAPSHOT -> {}
+      case CREATE, RESTORE, CLONE, SNAPSHOT, STAGE_DEVICE, OPEN -> {}
       case DELETE -> sweep.store().create("other", VolumeSweep.SIZE, null);
       case DELETE_SNAPSHOT -> sweep.store().snapshot("other", base.id());
       case STAGE -> {}
@@ -166,6 +174,16 @@ class VolumeSweepTest {
         blank(sweep.store().bytes(base));
         sweep.run(Call.STAGE);
         sweep.run(Call.PUBLISH);
+      }
+      case SNAPSHOT_USED -> {
+        blank(sweep.store().bytes(base));
+        sweep.run(Call.STAGE);
+        Files.writeString(sweep.staging().resolve("file"), "not synced");
+      }
+      case PUBLISH_DEVICE, UNSTAGE_DEVICE -> sweep.run(Call.STAGE_DEVICE);
+      case UNPUBLISH_DEVICE -> {
+        sweep.run(Call.STAGE_DEVICE);
+        sweep.run(Call.PUBLISH_DEVICE);
       }
     }
     if (call == Call.RESTORE) {
@@ -211,12 +229,37 @@ class VolumeSweepTest {
       case STAGE -> assertThat(Shell.run("findmnt", sweep.staging())).contains("xfs");
       case PUBLISH -> assertThat(Shell.run("findmnt", sweep.target())).contains("ro,");
       case UNPUBLISH -> assertThat(sweep.target()).doesNotExist();
-      case UNSTAGE -> assertThat(LoopDevices.isUsed(base)).isFalse();
+      case UNSTAGE, UNSTAGE_DEVICE -> assertThat(LoopDevices.isUsed(base)).isFalse();
+      case SNAPSHOT_USED -> assertSnapshotHasFile(sweep);
+      case STAGE_DEVICE -> assertThat(LoopDevices.of(base)).hasSize(1);
+      case PUBLISH_DEVICE ->
+          assertThat(Shell.run("blockdev", "--getro", "--getsize64", sweep.target()).lines())
+              .containsExactly("1", Long.toString(VolumeSweep.SIZE));
+      case UNPUBLISH_DEVICE -> {
+        assertThat(sweep.target()).doesNotExist();
+        assertThat(LoopDevices.of(base)).hasSize(1).noneMatch(LoopDevices.LoopDevice::readOnly);
+      }
+      case OPEN -> {
+        assertThat(Mounts.at(sweep.other().resolve("volumes"))).isEmpty();
+        Shell.run("rm", "-r", sweep.other());
+      }
     }
     if (call != Call.STAGE) {
       assertHas(root.resolve("pool/volumes/snapshots").resolve(sweep.kept() + ".raw"), 0x41);
     }
     removeAll(sweep);
+  }
+
+  private static void assertSnapshotHasFile(VolumeSweep sweep) throws IOException {
+    var taken = sweep.store().snapshotNamed("new").orElseThrow();
+    var copy =
+        sweep
+            .store()
+            .create("copy", VolumeSweep.SIZE, new Origin(Origin.Kind.SNAPSHOT, taken.id()));
+    var at = root.resolve("copy");
+    sweep.mounts().stage(copy.id(), at, VolumeSweep.FILES);
+    assertThat(at.resolve("file")).hasContent("not synced");
+    sweep.mounts().unstage(copy.id(), at);
   }
 
   private static Path created(VolumeStore store) throws IOException {
