@@ -92,6 +92,9 @@ class EphemeralDeviceTest {
     ByteBuffer back = ByteBuffer.allocate(length);
     device.read(at, back);
     assertThat(back.array()).isEqualTo(Arrays.copyOfRange(model, at, at + length));
+    ByteBuffer now = ByteBuffer.allocateDirect(length);
+    assertThat(device.readNow(at, now)).as("what was just read is in memory").isTrue();
+    assertThat(now.flip()).isEqualTo(back.flip());
   }
 
   private void assertHolesAreZero(BlockDevice device) throws IOException {
