@@ -2,7 +2,6 @@ package dev.platter.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.block.Extent.Kind;
 import dev.platter.image.raw.SparseFile;
@@ -130,19 +129,12 @@ class DevicesTest {
     }
   }
 
-  /** Only some file systems can tell. */
-  private void assumeTold() {
-    String type = Shell.run("stat", "-f", "-c", "%T", directory).trim();
-    assumeTrue(List.of("ext2/ext3", "xfs", "btrfs").contains(type), type + " cannot tell");
-  }
-
   @Test
   void whatIsNotInMemoryIsNotWaitedFor() throws IOException {
-    assumeTold();
     byte[] noise = new byte[1 << 20];
     new Random(3).nextBytes(noise);
     Path path = Files.write(directory.resolve("cold.raw"), noise);
-    Shell.run("dd", "of=" + path, "oflag=nocache", "conv=notrunc,fdatasync", "count=0");
+    ColdFile.dropWhereTold(path);
     try (var device = FileDevice.openReadOnly(path)) {
       ByteBuffer bytes = ByteBuffer.allocateDirect(10_000).position(100).limit(8_100);
       assertThat(device.readNow(500_000, bytes)).isFalse();

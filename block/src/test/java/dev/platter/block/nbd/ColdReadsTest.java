@@ -4,6 +4,7 @@ import static dev.platter.block.nbd.Protocol.*;
 import static dev.platter.block.nbd.RawClient.request;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.platter.block.ColdFile;
 import dev.platter.block.FileDevice;
 import dev.platter.lab.Shell;
 import java.io.IOException;
@@ -102,7 +103,7 @@ class ColdReadsTest {
     Path disk = TestDisk.file(directory.resolve("disk.raw"));
     try (var device = FileDevice.openReadOnly(disk)) {
       server.add("", device);
-      dropFromMemory(disk);
+      ColdFile.drop(disk);
       String script =
           """
           import nbd, random
@@ -161,10 +162,5 @@ class ColdReadsTest {
       assertThat(Shell.run("/usr/bin/python3", "-c", script))
           .isEqualTo("EIO\nEIO\n4096\nEIO\nEIO\n4096\n4096\n");
     }
-  }
-
-  /** Writes it to the disk first: what is not there yet stays in memory. */
-  private static void dropFromMemory(Path file) {
-    Shell.run("dd", "of=" + file, "oflag=nocache", "conv=notrunc,fdatasync", "count=0");
   }
 }
