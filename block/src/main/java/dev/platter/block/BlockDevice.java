@@ -56,6 +56,20 @@ public interface BlockDevice extends AutoCloseable {
     return true;
   }
 
+  /**
+   * Fills what remains of the buffer, which is not on the heap, if that needs no waiting. Devices
+   * that cannot tell may wait for this machine's own storage.
+   *
+   * @return false if it does, or will fail; the buffer is then as it was
+   */
+  default boolean readNow(long offset, ByteBuffer into) throws IOException {
+    if (!ready(offset, into.remaining())) {
+      return false;
+    }
+    read(offset, into);
+    return true;
+  }
+
   /** Makes a range ready, however long that takes. */
   default void fetch(long offset, long length) throws IOException {}
 

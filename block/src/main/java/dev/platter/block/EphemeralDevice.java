@@ -64,33 +64,53 @@ public final class EphemeralDevice implements BlockDevice {
 
   @Override
   public void read(long offset, ByteBuffer into) throws IOException {
+    boolean _ = readRuns(offset, into, true);
+  }
+
+  @Override
+  public boolean readNow(long offset, ByteBuffer into) throws IOException {
+    int start = into.position();
+    boolean all = readRuns(offset, into, false);
+    if (!all) {
+      into.position(start);
+    }
+    return all;
+  }
+
+  private boolean readRuns(long offset, ByteBuffer into, boolean mayWait) throws IOException {
     int limit = into.limit();
     long end = offset + into.remaining();
-    for (long at = offset; at < end; ) {
+    boolean all = true;
+    for (long at = offset; at < end && all; ) {
       boolean ours = written.isWritten(at);
       long to = written.runEnd(at, end, ours);
       into.limit(into.position() + (int) (to - at));
-      if (ours) {
-        file.read(at, into);
-      } else {
-        readBase(at, into);
-      }
+      all = ours ? read(file, at, into, mayWait) : readBase(at, into, mayWait);
       into.limit(limit);
       at = to;
     }
+    return all;
+  }
+
+  private static boolean read(BlockDevice device, long offset, ByteBuffer into, boolean mayWait)
+      throws IOException {
+    if (!mayWait) {
+      return device.readNow(offset, into);
+    }
+    device.read(offset, into);
+    return true;
   }
 
   /** What lies behind the base is zeros. */
-  private void readBase(long offset, ByteBuffer into) throws IOException {
+  private boolean readBase(long offset, ByteBuffer into, boolean mayWait) throws IOException {
     int limit = into.limit();
     int there = Math.clamp(base.size() - offset, 0, into.remaining());
-    if (there > 0) {
-      base.read(offset, into.limit(into.position() + there));
-    }
+    boolean all = there == 0 || read(base, offset, into.limit(into.position() + there), mayWait);
     into.limit(limit);
-    while (into.hasRemaining()) {
+    while (all && into.hasRemaining()) {
       into.put((byte) 0);
     }
+    return all;
   }
 
   @Override
@@ -167,7 +187,7 @@ public final class EphemeralDevice implements BlockDevice {
       throws IOException {
     if (isCut(at, offset, end)) {
       ByteBuffer block = ByteBuffer.allocate((int) (endOfBlock(at) - startOfBlock(at)));
-      readBase(startOfBlock(at), block);
+      boolean _ = readBase(startOfBlock(at), block, true);
       file.write(startOfBlock(at), block.flip());
       written.mark(region, startOfBlock(at), endOfBlock(at));
     }

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * page), so the last run found is remembered. That is right even if others write: what was data may
  * be called data for ever, only holes may not be remembered.
  *
- * <p>Left out: telling what is in the page cache from what has to come from the disk. Requests of
- * one connection wait for the disk one after the other.
+ * <p>Left out: telling what is in the page cache from what has to come from the disk before bytes
+ * are transferred. Large reads of one connection wait for the disk one after the other.
  */
 public final class FileDevice implements BlockDevice {
   private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(1 << 20).asReadOnlyBuffer();
@@ -76,6 +76,11 @@ public final class FileDevice implements BlockDevice {
       }
       at += n;
     }
+  }
+
+  @Override
+  public boolean readNow(long offset, ByteBuffer into) throws IOException {
+    return file.readNow(into, offset);
   }
 
   @Override

@@ -8,6 +8,7 @@ import dev.platter.image.raw.SparseFile;
 import dev.platter.lab.Shell;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -125,6 +126,49 @@ class DevicesTest {
       device.flush();
       List<Extent> first = device.extents(0, size);
       assertThat(first.size()).isBetween(2, BlockDevice.MOST_EXTENTS);
+    }
+  }
+
+  @Test
+  void whatIsNotInMemoryIsNotWaitedFor() throws IOException {
+    byte[] noise = new byte[1 << 20];
+    new Random(3).nextBytes(noise);
+    Path path = Files.write(directory.resolve("cold.raw"), noise);
+    ColdFile.dropWhereTold(path);
+    try (var device = FileDevice.openReadOnly(path)) {
+      ByteBuffer bytes = ByteBuffer.allocateDirect(10_000).position(100).limit(8_100);
+      assertThat(device.readNow(500_000, bytes)).isFalse();
+      assertThat(bytes.position()).isEqualTo(100);
+      device.read(500_000, bytes);
+      assertThat(device.readNow(500_000, bytes.position(100))).isTrue();
+      assertThat(bytes.remaining()).isZero();
+      assertThat(bytes.flip().position(100).slice())
+          .isEqualTo(ByteBuffer.wrap(noise, 500_000, 8_000).slice());
+    }
+  }
+
+  @Test
+  void pastTheEndOfACutFileNothingIsReadNow() throws IOException {
+    Path path = Files.write(directory.resolve("cut.raw"), new byte[8192]);
+    try (var device = FileDevice.openReadOnly(path)) {
+      Files.write(path, new byte[5000]);
+      ByteBuffer bytes = ByteBuffer.allocateDirect(4096);
+      assertThat(device.readNow(4096, bytes)).isFalse();
+      assertThat(bytes.position()).isZero();
+      assertThat(device.readNow(904, bytes)).isTrue();
+    }
+  }
+
+  @Test
+  void aDeviceThatIsClosedDoesNotReadTheFileThatHasItsNumberNow() throws IOException {
+    Path path = Files.write(directory.resolve("disk.raw"), new byte[8192]);
+    var device = FileDevice.openReadOnly(path);
+    device.close();
+    device.close();
+    try (var _ = FileDevice.openReadOnly(path);
+        var _ = FileDevice.openReadOnly(path)) {
+      assertThatThrownBy(() -> device.readNow(0, ByteBuffer.allocateDirect(4096)))
+          .isInstanceOf(ClosedChannelException.class);
     }
   }
 

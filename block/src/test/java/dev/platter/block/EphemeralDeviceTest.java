@@ -60,10 +60,14 @@ class EphemeralDeviceTest {
     try (var base = FileDevice.openReadOnly(raw);
         var device = EphemeralDevice.over(base, work())) {
       assertThat(device.size()).isEqualTo(SECTORS);
+      assertReadNow(device);
       var random = new Random(11);
       for (int i = 0; i < 400; i++) {
         change(device, random);
         assertHolesAreZero(device);
+        if (i % 20 == 0) {
+          assertReadNow(device);
+        }
       }
       assertThat(read(device)).isEqualTo(model);
     }
@@ -92,6 +96,28 @@ class EphemeralDeviceTest {
     ByteBuffer back = ByteBuffer.allocate(length);
     device.read(at, back);
     assertThat(back.array()).isEqualTo(Arrays.copyOfRange(model, at, at + length));
+  }
+
+  /** What was just read is in memory. */
+  private void assertReadNow(BlockDevice device) throws IOException {
+    assertThat(read(device)).isEqualTo(model);
+    ByteBuffer now = ByteBuffer.allocateDirect(SECTORS);
+    assertThat(device.readNow(0, now)).isTrue();
+    assertThat(now.flip()).isEqualTo(ByteBuffer.wrap(model));
+  }
+
+  @Test
+  void whenAPartIsNotInMemoryNothingIsReadNow() throws IOException {
+    ColdFile.dropWhereTold(raw);
+    try (var base = FileDevice.openReadOnly(raw);
+        var device = EphemeralDevice.over(base, work())) {
+      device.write(0, ByteBuffer.wrap(new byte[4096]));
+      ByteBuffer bytes = ByteBuffer.allocateDirect(9000).position(100);
+      assertThat(device.readNow(0, bytes.limit(4196))).isTrue();
+      assertThat(device.readNow(0, bytes.position(100).limit(9000))).isFalse();
+      assertThat(bytes.position()).isEqualTo(100);
+      assertThat(bytes.limit()).isEqualTo(9000);
+    }
   }
 
   private void assertHolesAreZero(BlockDevice device) throws IOException {

@@ -201,6 +201,16 @@ public final class Base implements BlockDevice {
   }
 
   @Override
+  public boolean readNow(long offset, ByteBuffer into) throws IOException {
+    int length = into.remaining();
+    if (!ready(offset, length) || !raw.readNow(into, offset)) {
+      return false;
+    }
+    touched(offset, length);
+    return true;
+  }
+
+  @Override
   public long transferTo(long offset, long length, SocketChannel target) throws IOException {
     if (!ready(offset, length)) {
       return 0;

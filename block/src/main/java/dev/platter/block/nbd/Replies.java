@@ -61,13 +61,38 @@ final class Replies {
     }
   }
 
-  /** Reads from the device what was asked for; the range is ready. */
+  /**
+   * Reads from the device what was asked for, up to {@link Batch#LARGE}, if that needs no waiting.
+   *
+   * @return false if it does: nothing was said to the client
+   */
+  boolean readNow(long cookie, long offset, int length) throws IOException {
+    lock.lock();
+    try {
+      return readWhole(cookie, offset, length, false);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** What was read from the device before, up to {@link Batch#LARGE}. */
+  void data(long cookie, long offset, ByteBuffer bytes) throws IOException {
+    lock.lock();
+    try {
+      ByteBuffer out = batch.room(CHUNK_BYTES + 8 + bytes.remaining());
+      announce(out, cookie, offset, bytes.remaining());
+      out.put(bytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Reads from the device more than {@link #readNow} does; the range is ready. */
   void read(long cookie, long offset, int length, boolean unfragmented) throws IOException {
     lock.lock();
     try {
-      int whole = structured ? Batch.LARGE : BufferPool.BUFFER - SIMPLE_BYTES;
-      if (length <= whole) {
-        readWhole(cookie, offset, length);
+      if (!structured && length <= BufferPool.BUFFER - SIMPLE_BYTES) {
+        boolean _ = readWhole(cookie, offset, length, true);
       } else if (structured) {
         readInChunks(cookie, offset, length, unfragmented);
       } else {
@@ -103,23 +128,35 @@ final class Replies {
     }
   }
 
-  private void readWhole(long cookie, long offset, int length) throws IOException {
+  private boolean readWhole(long cookie, long offset, int length, boolean mayWait)
+      throws IOException {
     ByteBuffer out = batch.room(CHUNK_BYTES + 8 + length);
     int start = out.position();
+    announce(out, cookie, offset, length);
+    try {
+      out.limit(out.position() + length);
+      if (mayWait) {
+        device.read(offset, out);
+      } else if (!device.readNow(offset, out)) {
+        out.clear().position(start);
+        return false;
+      }
+    } catch (IOException e) {
+      out.clear().position(start);
+      error(CMD_READ, cookie, NbdError.of(e));
+    }
+    out.limit(out.capacity());
+    return true;
+  }
+
+  /** The head of a reply to a read that has one. */
+  private void announce(ByteBuffer out, long cookie, long offset, int length) {
     if (structured) {
       chunk(out, CHUNK_DONE, CHUNK_OFFSET_DATA, cookie, 8 + length);
       out.putLong(offset);
     } else {
       simple(out, cookie, 0);
     }
-    try {
-      out.limit(out.position() + length);
-      device.read(offset, out);
-    } catch (IOException e) {
-      out.clear().position(start);
-      error(CMD_READ, cookie, NbdError.of(e));
-    }
-    out.limit(out.capacity());
   }
 
   private void readInChunks(long cookie, long offset, int length, boolean unfragmented)

@@ -4,11 +4,13 @@ import static dev.platter.block.nbd.Protocol.*;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.wire.Batch;
 import dev.platter.block.wire.BufferPool;
 import dev.platter.block.wire.Input;
 import dev.platter.block.wire.PeerConnection;
 import dev.platter.block.wire.PeerException;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channel;
 import java.util.List;
@@ -19,8 +21,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Carries out the requests of one client. What has arrived is answered as one batch by the thread
- * of the connection. What may take long (a read of bytes that have to be fetched, a flush, zeroing)
- * is done aside, so that the batch does not wait for it; the protocol allows replies in any order.
+ * of the connection. What may take long (a read of bytes that have to be fetched or are not in
+ * memory, a flush, zeroing) is done aside, so that the batch does not wait for it; the protocol
+ * allows replies in any order.
  *
  * <p>A client has a limited number of slow requests at a time; at the limit its socket is not read.
  * Nothing that a client does makes another one wait.
@@ -103,7 +106,11 @@ final class Transmission {
   }
 
   private void read(long cookie, long offset, int length, boolean unfragmented) throws IOException {
-    if (device.ready(offset, length)) {
+    if (length <= Batch.LARGE) {
+      if (!replies.readNow(cookie, offset, length)) {
+        aside(() -> readSmall(cookie, offset, length));
+      }
+    } else if (device.ready(offset, length)) {
       replies.read(cookie, offset, length, unfragmented);
     } else {
       slow(
@@ -111,6 +118,21 @@ final class Transmission {
           cookie,
           () -> device.fetch(offset, length),
           () -> replies.read(cookie, offset, length, unfragmented));
+    }
+  }
+
+  /** Into memory of its own: whoever waits for the storage keeps nobody from the client. */
+  private void readSmall(long cookie, long offset, int length) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      ByteBuffer bytes = arena.allocate(length).asByteBuffer();
+      answer(
+          CMD_READ,
+          cookie,
+          () -> {
+            device.fetch(offset, length);
+            device.read(offset, bytes);
+          },
+          () -> replies.data(cookie, offset, bytes.flip()));
     }
   }
 
@@ -188,19 +210,16 @@ final class Transmission {
   }
 
   private void slow(int command, long cookie, Work work, Work reply) throws IOException {
+    aside(() -> answer(command, cookie, work, reply));
+  }
+
+  private void aside(Work work) throws IOException {
     if (!slots.tryAcquire()) {
       replies.flush();
       slots.acquireUninterruptibly();
     }
     try {
-      aside.execute(
-          () -> {
-            try {
-              answer(command, cookie, work, reply);
-            } finally {
-              slots.release();
-            }
-          });
+      aside.execute(() -> runAside(work));
     } catch (RejectedExecutionException e) {
       slots.release();
       throw new PeerException("the server has ended");
@@ -210,16 +229,10 @@ final class Transmission {
     }
   }
 
-  private void answer(int command, long cookie, Work work, Work reply) {
+  private void runAside(Work work) {
     boolean answered = false;
     try {
-      NbdError failure = attempt(work);
-      if (failure == null) {
-        reply.run();
-      } else {
-        replies.error(command, cookie, failure);
-      }
-      replies.flush();
+      work.run();
       answered = true;
     } catch (IOException e) {
       // The client is gone; closing lets the connection's own thread know.
@@ -227,7 +240,18 @@ final class Transmission {
       if (!answered) {
         PeerConnection.closeQuietly(channel);
       }
+      slots.release();
     }
+  }
+
+  private void answer(int command, long cookie, Work work, Work reply) throws IOException {
+    NbdError failure = attempt(work);
+    if (failure == null) {
+      reply.run();
+    } else {
+      replies.error(command, cookie, failure);
+    }
+    replies.flush();
   }
 
   private static @Nullable NbdError attempt(Work work) {

@@ -16,7 +16,7 @@ import java.lang.invoke.VarHandle;
  * The few calls of the C library that the JDK does not offer, on 64-bit Linux. Each returns what
  * the call returns, or the negated errno.
  *
- * <p>All of them go through one handle that takes four longs. The JVM makes code for each shape of
+ * <p>All of them go through one handle that takes five longs. The JVM makes code for each shape of
  * a call when it is first linked, which takes tens of milliseconds. In the calling conventions of
  * 64-bit Linux an int or a pointer is passed as a long of the same value, arguments that a function
  * does not have are ignored, and variadic functions are called like others; of an int that is
@@ -57,6 +57,7 @@ final class Libc {
   static final int FALLOC_FL_ZERO_RANGE = 16;
 
   static final int MADV_POPULATE_READ = 22;
+  private static final int RWF_NOWAIT = 8;
 
   private static final long FICLONE = 0x40049409L;
   private static final long FICLONERANGE = 0x4020940dL;
@@ -73,7 +74,7 @@ final class Libc {
       STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
   private static final MethodHandle CALL =
       LINKER.downcallHandle(
-          FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+          FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
           Linker.Option.captureCallState("errno"),
           Linker.Option.firstVariadicArg(2));
 
@@ -85,9 +86,17 @@ final class Libc {
   private static final MemorySegment SYNC_FILE_RANGE = function("sync_file_range");
   private static final MemorySegment IOCTL = function("ioctl");
   private static final MemorySegment PWRITE = function("pwrite");
+  private static final MemorySegment PREADV2 = function("preadv2");
   private static final MemorySegment MADVISE = function("madvise");
   private static final MemorySegment LSTAT = function("lstat");
   private static final MemorySegment STRERROR = function("strerror");
+
+  /** A struct iovec, and behind it room for errno. */
+  private static final int VECTOR_BYTES = 2 * Long.BYTES;
+
+  private static final ThreadLocal<MemorySegment> VECTOR =
+      ThreadLocal.withInitial(
+          () -> Arena.ofAuto().allocate(VECTOR_BYTES + STATE.byteSize(), Long.BYTES));
 
   private Libc() {}
 
@@ -158,13 +167,28 @@ final class Libc {
     return longOf(PWRITE, fd, bytes.address(), bytes.byteSize(), offset);
   }
 
+  /**
+   * Reads what can be had without waiting for storage. For calls that come by the hundred thousand:
+   * each thread keeps the little memory that one needs.
+   *
+   * @param address of memory that is alive and not on the heap
+   */
+  static long preadNow(int fd, long address, long length, long offset) {
+    MemorySegment vector = VECTOR.get();
+    vector.set(JAVA_LONG, 0, address);
+    vector.set(JAVA_LONG, Long.BYTES, length);
+    MemorySegment state = vector.asSlice(VECTOR_BYTES);
+    long result = call(PREADV2, state, fd, vector.address(), 1, offset, RWF_NOWAIT);
+    return result < 0 ? -(int) ERRNO.get(state, 0L) : result;
+  }
+
   static int madvise(MemorySegment mapped, int advice) {
     return intOf(MADVISE, mapped.address(), mapped.byteSize(), advice, 0);
   }
 
   static String message(int errno) {
     try (Arena arena = Arena.ofConfined()) {
-      long text = call(STRERROR, arena.allocate(STATE), errno, 0, 0, 0);
+      long text = call(STRERROR, arena.allocate(STATE), errno, 0, 0, 0, 0);
       return MemorySegment.ofAddress(text).reinterpret(256).getString(0);
     }
   }
@@ -172,7 +196,7 @@ final class Libc {
   private static int intOf(MemorySegment function, long a, long b, long c, long d) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment state = arena.allocate(STATE);
-      int result = (int) call(function, state, a, b, c, d);
+      int result = (int) call(function, state, a, b, c, d, 0);
       return result < 0 ? -(int) ERRNO.get(state, 0L) : result;
     }
   }
@@ -180,17 +204,17 @@ final class Libc {
   private static long longOf(MemorySegment function, long a, long b, long c, long d) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment state = arena.allocate(STATE);
-      long result = call(function, state, a, b, c, d);
+      long result = call(function, state, a, b, c, d, 0);
       return result < 0 ? -(int) ERRNO.get(state, 0L) : result;
     }
   }
 
   private static long call(
-      MemorySegment function, MemorySegment state, long a, long b, long c, long d) {
+      MemorySegment function, MemorySegment state, long a, long b, long c, long d, long e) {
     try {
-      return (long) CALL.invokeExact(function, state, a, b, c, d);
-    } catch (Throwable e) {
-      throw new AssertionError("a call with fixed types cannot throw", e);
+      return (long) CALL.invokeExact(function, state, a, b, c, d, e);
+    } catch (Throwable t) {
+      throw new AssertionError("a call with fixed types cannot throw", t);
     }
   }
 }

@@ -4,6 +4,9 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
@@ -11,6 +14,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.locks.StampedLock;
 
 /**
  * A file descriptor of our own, for calls that need one, and a channel on the same file. The
@@ -21,6 +25,9 @@ public final class NativeFile implements Closeable {
   private final Path path;
   private final int fd;
   private final FileChannel channel;
+  private final StampedLock inUse = new StampedLock();
+  private volatile boolean tellsWhatWaits = true;
+  private boolean closed;
 
   private NativeFile(Path path, int flags, OpenOption... access) throws IOException {
     this.path = path;
@@ -67,6 +74,45 @@ public final class NativeFile implements Closeable {
     } catch (Throwable e) {
       file.close();
       throw e;
+    }
+  }
+
+  /**
+   * Fills what remains of a buffer that is not on the heap, with what is in memory. Where the file
+   * system cannot tell what is, it waits for the storage.
+   *
+   * @return false if storage would have to be waited for, or will give an error; the buffer is then
+   *     as it was, and who reads again by the channel learns which
+   */
+  public boolean readNow(ByteBuffer into, long at) throws IOException {
+    int start = into.position();
+    while (into.hasRemaining()) {
+      int done = into.position() - start;
+      long n = tellsWhatWaits ? preadNow(into, at + done) : channel.read(into, at + done);
+      if (n == -Libc.EOPNOTSUPP) {
+        tellsWhatWaits = false;
+      } else if (n <= 0) {
+        into.position(start);
+        return false;
+      } else {
+        into.position(start + done + (int) n);
+      }
+    }
+    return true;
+  }
+
+  /** Nobody closes the descriptor meanwhile: its number would soon be another file's. */
+  private long preadNow(ByteBuffer into, long at) throws IOException {
+    long stamp = inUse.readLock();
+    try {
+      if (closed) {
+        throw new ClosedChannelException();
+      }
+      long address = MemorySegment.ofBuffer(into).address();
+      return Libc.preadNow(fd, address, into.remaining(), at);
+    } finally {
+      inUse.unlockRead(stamp);
+      Reference.reachabilityFence(into);
     }
   }
 
@@ -207,10 +253,18 @@ public final class NativeFile implements Closeable {
 
   @Override
   public void close() throws IOException {
+    long stamp = inUse.writeLock();
     try {
-      channel.close();
+      if (!closed) {
+        closed = true;
+        try {
+          channel.close();
+        } finally {
+          Libc.close(fd);
+        }
+      }
     } finally {
-      Libc.close(fd);
+      inUse.unlockWrite(stamp);
     }
   }
 }

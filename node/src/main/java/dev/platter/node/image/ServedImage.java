@@ -76,6 +76,12 @@ final class ServedImage implements BlockDevice {
   }
 
   @Override
+  public boolean readNow(long offset, ByteBuffer into) throws IOException {
+    touch();
+    return base.readNow(offset, into);
+  }
+
+  @Override
   public void fetch(long offset, long length) throws IOException {
     touch();
     base.fetch(offset, length);
