@@ -237,9 +237,9 @@ class PopulationTest {
   void whatIsInAnotherNamespaceFillsNothing() {
     var claim = Objects.requireNonNull(cluster.claim("root"));
     claim.getSpec().getDataSourceRef().setNamespace("secrets");
-    settle();
-    assertThat(pods).isZero();
-    assertThat(said("root").reason()).isEqualTo(Reason.UNSUPPORTED.word());
+    world.settle();
+    assertThat(world.pods).isZero();
+    assertThat(world.said("root").reason()).isEqualTo(Reason.UNSUPPORTED.word());
     assertThat(cluster.objects.keySet())
         .containsExactly("DiskImport debian", "PersistentVolumeClaim root");
     assertThat(cluster.events).anyMatch(it -> it.startsWith("PersistentVolumeClaim Unsupported"));
