@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.KubeNode;
@@ -24,17 +25,15 @@ class ClusterTest {
   /** The kernel counts in KiB. */
   private static final int MOST_LAUNCHER = 64 << 10;
 
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
-
   /** Whatever a test made, both nodes have nothing of it afterwards. */
   @AfterEach
   void nothingIsLeft() {
-    CLUSTER.kubectl("delete", "vm,vmgroup,pods", "--all", "--timeout=90s");
-    CLUSTER.kubectl("delete", "pvc,pv,configmaps,secrets", "-l", "test=yes", "--timeout=60s");
-    for (var node : CLUSTER.kube().nodes()) {
-      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    shared().kubectl("delete", "vm,vmgroup,pods", "--all", "--timeout=90s");
+    shared().kubectl("delete", "pvc,pv,configmaps,secrets", "-l", "test=yes", "--timeout=60s");
+    for (var node : shared().kube().nodes()) {
+      shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
     }
-    assertThat(CLUSTER.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
+    assertThat(shared().kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
         .doesNotContain("disk-");
   }
 
@@ -53,45 +52,47 @@ class ClusterTest {
             source: {name: "%s"}
             target: {device: sda}
     """
-        .formatted(name, more.indent(2).stripTrailing(), CLUSTER.marker());
+        .formatted(name, more.indent(2).stripTrailing(), shared().marker());
   }
 
   @Test
   void aVmIsAppliedShownAndDeleted() {
-    CLUSTER.apply(vm("first", ""));
-    assertThat(CLUSTER.awaitLog("first", "^@@READY")).contains("@@DISK sda serial=sda");
-    CLUSTER.kubectl("wait", "--for=condition=Ready", "vm/first", "pod/first", "--timeout=30s");
-    assertThat(CLUSTER.kubectl("get", "vm")).containsPattern("first +Running +True +node[12]");
-    assertThat(CLUSTER.kubectl("describe", "vm", "first")).contains("The guest runs.");
-    var node = CLUSTER.kubectl("get", "vm", "first", "-o", "jsonpath={.status.nodeName}");
-    var uid = CLUSTER.kubectl("get", "pod", "first", "-o", "jsonpath={.metadata.uid}");
-    var on = CLUSTER.kube().node(Integer.parseInt(node.substring("node".length())));
-    assertThat(on.exec("cat", "/proc/" + CLUSTER.qemu(on, "default", "first") + "/cgroup"))
+    shared().apply(vm("first", ""));
+    assertThat(shared().awaitLog("first", "^@@READY")).contains("@@DISK sda serial=sda");
+    shared().kubectl("wait", "--for=condition=Ready", "vm/first", "pod/first", "--timeout=30s");
+    assertThat(shared().kubectl("get", "vm")).containsPattern("first +Running +True +node[12]");
+    assertThat(shared().kubectl("describe", "vm", "first")).contains("The guest runs.");
+    var node = shared().kubectl("get", "vm", "first", "-o", "jsonpath={.status.nodeName}");
+    var uid = shared().kubectl("get", "pod", "first", "-o", "jsonpath={.metadata.uid}");
+    var on = shared().kube().node(Integer.parseInt(node.substring("node".length())));
+    assertThat(on.exec("cat", "/proc/" + shared().qemu(on, "default", "first") + "/cgroup"))
         .containsPattern("cpu:.*/pod" + uid + "/");
-    var process = CLUSTER.processes(on, "default", "first", "-f '[l]aunch.Launcher'");
+    var process = shared().processes(on, "default", "first", "-f '[l]aunch.Launcher'");
     var launcher = on.exec("awk", "/VmRSS/{print $2}", "/proc/" + process + "/status");
     assertThat(Integer.parseInt(launcher.strip())).isLessThan(MOST_LAUNCHER);
   }
 
   @Test
   void whatItsDisksAreStandsInTheStatusOfAVm() {
-    CLUSTER.apply(vm("told", ""));
-    CLUSTER.await(
-        "the image is not complete",
-        () -> CLUSTER.kubectl("get", "vm", "told", "-o", "jsonpath={.status.disks[0].percent}"),
-        "100"::equals);
+    shared().apply(vm("told", ""));
+    shared()
+        .await(
+            "the image is not complete",
+            () ->
+                shared().kubectl("get", "vm", "told", "-o", "jsonpath={.status.disks[0].percent}"),
+            "100"::equals);
     var info = Shell.run("qemu-img", "info", "--output=json", MarkerGuest.qcow2());
     var size = Pattern.compile("\"virtual-size\": (\\d+)").matcher(info);
     assertThat(size.find()).isTrue();
-    var digest = CLUSTER.markerDigest();
-    assertThat(CLUSTER.kubectl("describe", "vm", "told"))
+    var digest = shared().markerDigest();
+    assertThat(shared().kubectl("describe", "vm", "told"))
         .containsPattern("Digest: +" + digest)
         .containsPattern("Size: +" + size.group(1))
         .containsPattern("Fetched: +" + size.group(1))
         .containsPattern("Total: +" + size.group(1))
         .containsPattern("Chain:\\s+/var/lib/platter/pools/\\S+\\s+/var/lib/platter/\\S+");
-    assertThat(CLUSTER.kubectl("get", "vm", "told", "-o", "wide"))
-        .containsPattern("told .* sda +image " + CLUSTER.marker() + " +100");
+    assertThat(shared().kubectl("get", "vm", "told", "-o", "wide"))
+        .containsPattern("told .* sda +image " + shared().marker() + " +100");
   }
 
   @ParameterizedTest
@@ -100,15 +101,16 @@ class ClusterTest {
     "pod-disk-driver.yaml, cirros-vm, @@DISK vda serial=root",
   })
   void podsOfTheExamplesRunAsTheyAre(String example, String pod, String line) throws IOException {
-    CLUSTER.apply(Files.readString(EXAMPLES.resolve(example)));
-    assertThat(CLUSTER.awaitLog(pod, "^@@READY")).contains(line);
-    CLUSTER.kubectl("wait", "--for=condition=Ready", "pod/" + pod, "--timeout=30s");
+    shared().apply(Files.readString(EXAMPLES.resolve(example)));
+    assertThat(shared().awaitLog(pod, "^@@READY")).contains(line);
+    shared().kubectl("wait", "--for=condition=Ready", "pod/" + pod, "--timeout=30s");
   }
 
   @Test
   void whatAPodMountsIsInItsGuest() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: ConfigMap
         metadata: {name: settings, labels: {test: "yes"}}
@@ -136,9 +138,9 @@ class ClusterTest {
           - {name: settings, configMap: {name: settings}}
           - {name: login, secret: {secretName: login, defaultMode: 0400}}
         """
-            .formatted(CLUSTER.marker()));
+                .formatted(shared().marker()));
     // Base64, as the script in the guest's seed has it.
-    assertThat(CLUSTER.awaitLog("files", "^@@READY"))
+    assertThat(shared().awaitLog("files", "^@@READY"))
         .contains("/etc/settings/colour", "Z3JlZW4tNDE=", "/etc/login/password", "dHVsaXAtOTc=")
         .containsPattern(
             "/etc/login/password\",\\s+@@CIDATA user-data: +\"permissions\" : \"0400\"");
@@ -147,37 +149,40 @@ class ClusterTest {
   @Test
   void aClaimIsADiskOfTheVm() throws IOException {
     var node = claim();
-    CLUSTER.apply(
-        vm("claimed", "")
-            + """
+    shared()
+        .apply(
+            vm("claimed", "")
+                + """
                   - type: PersistentVolumeClaim
                     source: {name: data}
                     target: {device: sdb}
             """);
-    assertThat(CLUSTER.awaitLog("claimed", "^@@READY")).contains("@@DISK sdb serial=sdb");
+    assertThat(shared().awaitLog("claimed", "^@@READY")).contains("@@DISK sdb serial=sdb");
     assertThat(node.path("/var/lib/platter/test-volume/disk.img")).exists();
 
     // With its next pod the claim is elsewhere.
-    var before = CLUSTER.kubectl("get", "pod", "claimed", "-o", "jsonpath={.metadata.uid}");
-    CLUSTER.kubectl("delete", "pod", "claimed", "--timeout=60s");
-    CLUSTER.await(
-        "no other pod",
-        () ->
-            CLUSTER
-                .kube()
-                .tryKubectl("get", "pod", "claimed", "-o", "jsonpath={.metadata.uid}")
-                .out(),
-        uid -> !uid.isEmpty() && !uid.equals(before));
-    assertThat(CLUSTER.awaitLog("claimed", "^@@READY")).contains("@@DISK sdb serial=sdb");
+    var before = shared().kubectl("get", "pod", "claimed", "-o", "jsonpath={.metadata.uid}");
+    shared().kubectl("delete", "pod", "claimed", "--timeout=60s");
+    shared()
+        .await(
+            "no other pod",
+            () ->
+                shared()
+                    .kube()
+                    .tryKubectl("get", "pod", "claimed", "-o", "jsonpath={.metadata.uid}")
+                    .out(),
+            uid -> !uid.isEmpty() && !uid.equals(before));
+    assertThat(shared().awaitLog("claimed", "^@@READY")).contains("@@DISK sdb serial=sdb");
   }
 
   /** A claim on a directory of node1. */
   private static KubeNode claim() throws IOException {
-    var node = CLUSTER.kube().node(1);
+    var node = shared().kube().node(1);
     node.exec("rm", "-rf", "/var/lib/platter/test-volume");
     Files.createDirectories(node.path("/var/lib/platter/test-volume"));
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: PersistentVolume
         metadata: {name: local-1, labels: {test: "yes"}}
@@ -207,14 +212,15 @@ class ClusterTest {
   @Test
   void aContainerMakesADiskOfTheVmAndDeletesItWithTheVm() throws IOException {
     var node = claim();
-    var archive = VolumeMaker.archive(CLUSTER.work(), "lab.local/volume-maker:1");
-    CLUSTER.kube().nodes().forEach(each -> each.loadImage(archive));
+    var archive = VolumeMaker.archive(shared().work(), "lab.local/volume-maker:1");
+    shared().kube().nodes().forEach(each -> each.loadImage(archive));
     var restricted = "pod-security.kubernetes.io/enforce";
-    CLUSTER.kubectl("label", "namespace", "default", restricted + "=restricted");
-    try (var storage = new VolumeStorage(InetAddress.getByName(CLUSTER.kube().outside()))) {
-      CLUSTER.apply(
-          vm("dynamic", "")
-              + """
+    shared().kubectl("label", "namespace", "default", restricted + "=restricted");
+    try (var storage = new VolumeStorage(InetAddress.getByName(shared().kube().outside()))) {
+      shared()
+          .apply(
+              vm("dynamic", "")
+                  + """
                     - name: data
                       source:
                         container:
@@ -228,76 +234,87 @@ class ClusterTest {
                             allowPrivilegeEscalation: false
                             capabilities: {drop: [ALL]}
               """
-                  .formatted(CLUSTER.kube().outside(), storage.port()));
-      assertThat(CLUSTER.awaitLog("dynamic", "^@@READY")).contains("serial=data");
+                      .formatted(shared().kube().outside(), storage.port()));
+      assertThat(shared().awaitLog("dynamic", "^@@READY")).contains("serial=data");
       assertThat(node.path("/var/lib/platter/test-volume/disk.img")).exists();
       assertThat(storage.made).hasSize(1);
-      assertThat(CLUSTER.kubectl("get", "pods", "-l", "platter.dev/source-of=dynamic"))
+      assertThat(shared().kubectl("get", "pods", "-l", "platter.dev/source-of=dynamic"))
           .containsPattern("dynamic-data-\\S+ +1/1 +Running");
 
       // A new pod makes no other volume.
-      CLUSTER.kubectl("delete", "pods", "-l", "platter.dev/source-of=dynamic", "--grace-period=1");
-      CLUSTER.await(
-          "the container does not come back",
-          () -> CLUSTER.kubectl("get", "pods", "-l", "platter.dev/source-of=dynamic"),
-          text -> text.contains("1/1"));
+      shared().kubectl("delete", "pods", "-l", "platter.dev/source-of=dynamic", "--grace-period=1");
+      shared()
+          .await(
+              "the container does not come back",
+              () -> shared().kubectl("get", "pods", "-l", "platter.dev/source-of=dynamic"),
+              text -> text.contains("1/1"));
       assertThat(storage.deleted).isEmpty();
 
-      CLUSTER.kubectl("delete", "vm", "dynamic", "--timeout=90s");
+      shared().kubectl("delete", "vm", "dynamic", "--timeout=90s");
       assertThat(storage.deleted).hasSize(1).isEqualTo(storage.made);
-      CLUSTER.await(
-          "something is left",
-          () ->
-              CLUSTER.kubectl(
-                  "get", "pods,secrets", "-l", "platter.dev/source-of=dynamic", "-o", "name"),
-          String::isEmpty);
+      shared()
+          .await(
+              "something is left",
+              () ->
+                  shared()
+                      .kubectl(
+                          "get",
+                          "pods,secrets",
+                          "-l",
+                          "platter.dev/source-of=dynamic",
+                          "-o",
+                          "name"),
+              String::isEmpty);
     } finally {
-      CLUSTER.kubectl("label", "namespace", "default", restricted + "-");
+      shared().kubectl("label", "namespace", "default", restricted + "-");
     }
   }
 
   @Test
   void aVmGoesOnWhileWhatIsAroundItDies() {
-    var vm = new TickingVm(CLUSTER, "steady");
+    var vm = new TickingVm(shared(), "steady");
     var node = vm.node();
-    CLUSTER.killDaemon(node);
+    shared().killDaemon(node);
     vm.goesOn();
     node.exec("sh", "-c", "kill -9 $(pgrep libvirtd)");
     vm.goesOn();
     node.killKubelet();
     node.startKubelet();
     vm.goesOn();
-    CLUSTER.kube().killApiServer();
-    CLUSTER.killDaemon(node);
+    shared().kube().killApiServer();
+    shared().killDaemon(node);
     // It must not end: the kubelet would start it again later each time.
-    CLUSTER.await(
-        "the daemon does not wait",
-        () -> node.exec("sh", "-c", "cat /var/log/pods/platter-system_platter-node-*/node/*.log"),
-        log -> log.contains("waits for the API server"));
-    CLUSTER.kube().startApiServer();
+    shared()
+        .await(
+            "the daemon does not wait",
+            () ->
+                node.exec("sh", "-c", "cat /var/log/pods/platter-system_platter-node-*/node/*.log"),
+            log -> log.contains("waits for the API server"));
+    shared().kube().startApiServer();
     vm.goesOn();
-    CLUSTER.awaitPlatter();
+    shared().awaitPlatter();
     vm.hasMissedNothing();
   }
 
   /** The limit that Platter gives a pod is never reached, so this one is made smaller. */
   @Test
   void aVmWhosePodReachesItsMemoryLimitEndsAsOutOfMemory() {
-    CLUSTER.apply(
-        vm(
-                "hungry",
-                """
+    shared()
+        .apply(
+            vm(
+                    "hungry",
+                    """
                 restartPolicy: Never
                 cloudInit:
                   userData: |
                     #cloud-config
                     #marker: sh -c 'sleep 5; for n in $(seq 220); do head -c 1000000 /dev/zero >/tmp/$n; done' &
                 """)
-            .replace("96Mi", "256Mi"));
-    CLUSTER.awaitLog("hungry", "^@@READY");
-    var name = CLUSTER.kubectl("get", "vm", "hungry", "-o", "jsonpath={.status.nodeName}");
-    var node = CLUSTER.kube().node(Integer.parseInt(name.substring("node".length())));
-    var qemu = CLUSTER.qemu(node, "default", "hungry");
+                .replace("96Mi", "256Mi"));
+    shared().awaitLog("hungry", "^@@READY");
+    var name = shared().kubectl("get", "vm", "hungry", "-o", "jsonpath={.status.nodeName}");
+    var node = shared().kube().node(Integer.parseInt(name.substring("node".length())));
+    var qemu = shared().qemu(node, "default", "hungry");
     node.exec(
         "sh",
         "-c",
@@ -305,28 +322,32 @@ class ClusterTest {
             + qemu
             + "/cgroup);"
             + " echo 240M >/sys/fs/cgroup/memory$(dirname $group)/memory.limit_in_bytes");
-    CLUSTER.await(
-        "not out of memory",
-        () -> CLUSTER.kubectl("get", "vm", "hungry", "-o", "jsonpath={.status}"),
-        status -> status.contains("\"OutOfMemory\"") && status.contains("\"Failed\""));
+    shared()
+        .await(
+            "not out of memory",
+            () -> shared().kubectl("get", "vm", "hungry", "-o", "jsonpath={.status}"),
+            status -> status.contains("\"OutOfMemory\"") && status.contains("\"Failed\""));
     assertThat(
-            CLUSTER.kubectl(
-                "get",
-                "pod",
-                "hungry",
-                "-o",
-                "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"))
+            shared()
+                .kubectl(
+                    "get",
+                    "pod",
+                    "hungry",
+                    "-o",
+                    "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"))
         .isEqualTo("137");
-    CLUSTER.await(
-        "QEMU is left",
-        () -> CLUSTER.processes(node, "default", "hungry", "qemu-system"),
-        String::isEmpty);
+    shared()
+        .await(
+            "QEMU is left",
+            () -> shared().processes(node, "default", "hungry", "qemu-system"),
+            String::isEmpty);
   }
 
   @Test
   void aGroupIsScaled() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: platter.dev/v1alpha1
         kind: VirtualMachineGroup
         metadata: {name: web}
@@ -342,16 +363,21 @@ class ClusterTest {
                     source: {name: "%s"}
                     target: {device: sda}
         """
-            .formatted(CLUSTER.marker()));
-    CLUSTER.kubectl("scale", "vmgroup/web", "--replicas=2");
-    CLUSTER.await(
-        "not two",
-        () -> CLUSTER.kubectl("get", "vmgroup", "web", "-o", "jsonpath={.status.readyReplicas}"),
-        "2"::equals);
-    CLUSTER.kubectl("scale", "vmgroup/web", "--replicas=1");
-    CLUSTER.await(
-        "not one", () -> CLUSTER.kubectl("get", "vm", "-o", "name"), n -> n.lines().count() == 1);
-    CLUSTER.kubectl("delete", "vmgroup", "web", "--timeout=60s");
-    CLUSTER.await("not gone", () -> CLUSTER.kubectl("get", "vm", "-o", "name"), String::isEmpty);
+                .formatted(shared().marker()));
+    shared().kubectl("scale", "vmgroup/web", "--replicas=2");
+    shared()
+        .await(
+            "not two",
+            () ->
+                shared().kubectl("get", "vmgroup", "web", "-o", "jsonpath={.status.readyReplicas}"),
+            "2"::equals);
+    shared().kubectl("scale", "vmgroup/web", "--replicas=1");
+    shared()
+        .await(
+            "not one",
+            () -> shared().kubectl("get", "vm", "-o", "name"),
+            n -> n.lines().count() == 1);
+    shared().kubectl("delete", "vmgroup", "web", "--timeout=60s");
+    shared().await("not gone", () -> shared().kubectl("get", "vm", "-o", "name"), String::isEmpty);
   }
 }

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -23,7 +24,6 @@ import org.junit.jupiter.params.provider.CsvSource;
  * container:} sources in {@link ClusterTest}.
  */
 class DocumentsTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static final String LABEL = "platter.test=documents";
 
   /** For all of them to boot, on a machine with other things to do. */
@@ -38,25 +38,26 @@ class DocumentsTest {
   static void applyAll() throws IOException {
     storage =
         new StorageServers(
-            CLUSTER.kube().outside(), Files.createTempDirectory(CLUSTER.work(), "storage"));
-    var documents = new DocumentManifests(CLUSTER, storage);
-    CLUSTER.install(
-        "--raw-devices",
-        documents.rawDevices(),
-        "--pool",
-        "fast=/var/lib/platter/pools/ssd",
-        "--pool",
-        "slow=/var/lib/platter/pools/rust");
+            shared().kube().outside(), Files.createTempDirectory(shared().work(), "storage"));
+    var documents = new DocumentManifests(shared(), storage);
+    shared()
+        .install(
+            "--raw-devices",
+            documents.rawDevices(),
+            "--pool",
+            "fast=/var/lib/platter/pools/ssd",
+            "--pool",
+            "slow=/var/lib/platter/pools/rust");
     var manifests = documents.all();
     for (var manifest : manifests) {
-      CLUSTER.kubectl("create", "namespace", manifest.namespace());
-      CLUSTER.kubectl("label", "namespace", manifest.namespace(), LABEL);
+      shared().kubectl("create", "namespace", manifest.namespace());
+      shared().kubectl("label", "namespace", manifest.namespace(), LABEL);
     }
     for (var manifest : manifests) {
       var in = "--namespace=" + manifest.namespace();
-      CLUSTER.kubectl(in, "wait", "--for=create", "serviceaccount/default", "--timeout=60s");
+      shared().kubectl(in, "wait", "--for=create", "serviceaccount/default", "--timeout=60s");
       try {
-        CLUSTER.kube().kubectlReading(manifest.text(), in, "apply", "-f", "-");
+        shared().kube().kubectlReading(manifest.text(), in, "apply", "-f", "-");
       } catch (AssertionError e) {
         // The others are tried all the same.
         REFUSED.put(manifest.namespace(), e);
@@ -68,12 +69,12 @@ class DocumentsTest {
   @AfterAll
   static void nothingIsLeft() {
     try {
-      CLUSTER.kubectl("delete", "namespace", "-l", LABEL, "--timeout=180s");
-      CLUSTER.kubectl("delete", "pv", "--all", "--timeout=60s");
-      for (var node : CLUSTER.kube().nodes()) {
-        CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+      shared().kubectl("delete", "namespace", "-l", LABEL, "--timeout=180s");
+      shared().kubectl("delete", "pv", "--all", "--timeout=60s");
+      for (var node : shared().kube().nodes()) {
+        shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
       }
-      assertThat(CLUSTER.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
+      assertThat(shared().kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
           .doesNotContain("disk-");
     } finally {
       storage.close();
@@ -147,19 +148,22 @@ class DocumentsTest {
       throw refused;
     }
     var left = Duration.between(Instant.now(), applied.plus(PATIENCE));
-    return CLUSTER.awaitLog(manifest, vm, "^@@READY", left.isNegative() ? Duration.ZERO : left);
+    return shared().awaitLog(manifest, vm, "^@@READY", left.isNegative() ? Duration.ZERO : left);
   }
 
   @Test
   void aVmWhoseUsageTypeNoNodeHasSaysWhyItDoesNotRun() {
-    CLUSTER.await(
-        "nowhere does not wait",
-        () ->
-            CLUSTER.kubectl(
-                "-n", "no-such-pool", "get", "vm", "nowhere", "-o", "jsonpath={.status}"),
-        text ->
-            text.contains("\"phase\":\"Scheduling\"") && text.contains("node affinity/selector"));
-    assertThat(CLUSTER.kubectl("-n", "no-such-pool", "describe", "pod", "nowhere"))
+    shared()
+        .await(
+            "nowhere does not wait",
+            () ->
+                shared()
+                    .kubectl(
+                        "-n", "no-such-pool", "get", "vm", "nowhere", "-o", "jsonpath={.status}"),
+            text ->
+                text.contains("\"phase\":\"Scheduling\"")
+                    && text.contains("node affinity/selector"));
+    assertThat(shared().kubectl("-n", "no-such-pool", "describe", "pod", "nowhere"))
         .containsPattern("Node-Selectors: +\\S+\\s+usage.platter.dev/golden=true");
   }
 
@@ -169,7 +173,7 @@ class DocumentsTest {
     ready("usage-type", "usage-type");
     var fast = new StringBuilder();
     var slow = new StringBuilder();
-    for (var node : CLUSTER.kube().nodes()) {
+    for (var node : shared().kube().nodes()) {
       fast.append(node.exec("ls", "/var/lib/platter/pools/ssd"));
       slow.append(node.exec("ls", "/var/lib/platter/pools/rust"));
     }

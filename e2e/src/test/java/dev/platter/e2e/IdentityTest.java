@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -11,7 +12,6 @@ import org.junit.jupiter.api.Test;
 
 /** Pods that come and go on a real cluster, and the disks that stay. */
 class IdentityTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static final String UUID = "1b4d298f-6151-40b0-a1d4-269fc41d48f0";
   private static final String READ = "dd if=$(disk root) bs=1M skip=100 count=1 | head -c 9";
   private static final String WRITE =
@@ -19,15 +19,15 @@ class IdentityTest {
 
   @AfterEach
   void nothingIsLeft() {
-    CLUSTER.kubectl("delete", "statefulsets,pods", "--all", "--timeout=90s");
-    CLUSTER.kubectl("delete", "vmid,vmidset", "--all", "--timeout=60s");
-    for (var node : CLUSTER.kube().nodes()) {
-      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    shared().kubectl("delete", "statefulsets,pods", "--all", "--timeout=90s");
+    shared().kubectl("delete", "vmid,vmidset", "--all", "--timeout=60s");
+    for (var node : shared().kube().nodes()) {
+      shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
     }
   }
 
   private static String image() {
-    return CLUSTER.markerByDigest();
+    return shared().markerByDigest();
   }
 
   private static String set(String name, String more) {
@@ -73,49 +73,52 @@ class IdentityTest {
   @Test
   void eachPodOfAStatefulSetHasADiskThatStays() {
     // The pods are there before their set is, and wait for it.
-    CLUSTER.apply(pets(2, READ + " | grep persisted", WRITE));
-    CLUSTER.await(
-        "no word of the missing set",
-        () -> CLUSTER.kubectl("get", "events"),
-        text -> text.contains("There is no VirtletVMIdentitySet pets"));
-    CLUSTER.apply(set("pets", ", firmwareUUID: " + UUID + ", firmwareUUIDPolicy: PerPod"));
+    shared().apply(pets(2, READ + " | grep persisted", WRITE));
+    shared()
+        .await(
+            "no word of the missing set",
+            () -> shared().kubectl("get", "events"),
+            text -> text.contains("There is no VirtletVMIdentitySet pets"));
+    shared().apply(set("pets", ", firmwareUUID: " + UUID + ", firmwareUUIDPolicy: PerPod"));
     for (var pod : new String[] {"pet-0", "pet-1"}) {
-      assertThat(CLUSTER.awaitLog(pod, "^@@READY"))
+      assertThat(shared().awaitLog(pod, "^@@READY"))
           .containsPattern("@@DISK sda serial=root size=268435456")
           .doesNotContain("@@OUT persisted");
     }
-    assertThat(CLUSTER.kubectl("get", "vmid"))
+    assertThat(shared().kubectl("get", "vmid"))
         .containsPattern("pet-0 +true +Local +node[12] +pets")
         .containsPattern("pet-1 +true +Local +node[12] +pets");
-    var node = CLUSTER.kubectl("get", "vmid", "pet-0", "-o", "jsonpath={.status.nodeName}");
+    var node = shared().kubectl("get", "vmid", "pet-0", "-o", "jsonpath={.status.nodeName}");
     var uuid = uuid("pet-0");
     assertThat(uuid).isNotEqualTo(UUID).isNotEqualTo(uuid("pet-1"));
 
     // Deleting it waits for its VM.
-    CLUSTER.kubectl("delete", "vmid", "pet-1", "--wait=false");
-    assertThat(CLUSTER.kubectl("get", "vmid", "pet-1")).contains("pet-1");
+    shared().kubectl("delete", "vmid", "pet-1", "--wait=false");
+    assertThat(shared().kubectl("get", "vmid", "pet-1")).contains("pet-1");
 
-    CLUSTER.apply(pets(1, READ));
-    CLUSTER.await(
-        "pet-1 is still there",
-        () -> CLUSTER.kube().tryKubectl("get", "vmid", "pet-1").err(),
-        text -> text.contains("not found"));
-    CLUSTER.kubectl("delete", "pod", "pet-0", "--timeout=60s");
-    assertThat(CLUSTER.awaitLog("pet-0", "^@@READY")).contains("@@OUT persisted");
+    shared().apply(pets(1, READ));
+    shared()
+        .await(
+            "pet-1 is still there",
+            () -> shared().kube().tryKubectl("get", "vmid", "pet-1").err(),
+            text -> text.contains("not found"));
+    shared().kubectl("delete", "pod", "pet-0", "--timeout=60s");
+    assertThat(shared().awaitLog("pet-0", "^@@READY")).contains("@@OUT persisted");
     assertThat(uuid("pet-0")).isEqualTo(uuid);
-    assertThat(CLUSTER.kubectl("get", "pod", "pet-0", "-o", "jsonpath={.spec.nodeName}"))
+    assertThat(shared().kubectl("get", "pod", "pet-0", "-o", "jsonpath={.spec.nodeName}"))
         .isEqualTo(node);
   }
 
   private static String uuid(String pod) {
-    var log = CLUSTER.awaitLog(pod, "@@DMI uuid=");
+    var log = shared().awaitLog(pod, "@@DMI uuid=");
     return log.replaceFirst("(?s).*@@DMI uuid=([0-9a-f-]{36}).*", "$1");
   }
 
   @Test
   void anIdentityThatSomebodyMadeIsReadyWithoutAPod() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: virtlet.k8s/v1
         kind: VirtletVMIdentity
         metadata: {name: by-hand}
@@ -126,22 +129,22 @@ class IdentityTest {
         metadata: {name: too-small}
         spec: {image: "%s", size: 1Mi}
         """
-            .formatted(image(), image()));
-    CLUSTER.kubectl("wait", "--for=condition=Ready", "vmid/by-hand", "--timeout=60s");
-    CLUSTER.kubectl("wait", "--for=condition=Ready=false", "vmid/too-small", "--timeout=60s");
-    assertThat(CLUSTER.kubectl("get", "vmid", "too-small", "-o", "yaml"))
+                .formatted(image(), image()));
+    shared().kubectl("wait", "--for=condition=Ready", "vmid/by-hand", "--timeout=60s");
+    shared().kubectl("wait", "--for=condition=Ready=false", "vmid/too-small", "--timeout=60s");
+    assertThat(shared().kubectl("get", "vmid", "too-small", "-o", "yaml"))
         .contains("has a size of 1Mi, but its image");
-    var node = CLUSTER.kubectl("get", "vmid", "by-hand", "-o", "jsonpath={.status.nodeName}");
-    var on = CLUSTER.kube().node(Integer.parseInt(node.substring("node".length())));
-    assertThat(CLUSTER.leftOn(on)).contains("-root.qcow2");
+    var node = shared().kubectl("get", "vmid", "by-hand", "-o", "jsonpath={.status.nodeName}");
+    var on = shared().kube().node(Integer.parseInt(node.substring("node".length())));
+    assertThat(shared().leftOn(on)).contains("-root.qcow2");
     var refused =
-        CLUSTER
+        shared()
             .kube()
             .tryKubectl(
                 "patch", "vmid", "by-hand", "--type=merge", "-p", "{\"spec\":{\"size\":\"9Gi\"}}");
     assertThat(refused.err()).contains("an identity stays what it is");
-    CLUSTER.kubectl("delete", "vmid", "by-hand", "--timeout=60s");
-    assertThat(CLUSTER.leftOn(on)).doesNotContain("-root.qcow2");
+    shared().kubectl("delete", "vmid", "by-hand", "--timeout=60s");
+    assertThat(shared().leftOn(on)).doesNotContain("-root.qcow2");
   }
 
   @Test
@@ -152,35 +155,37 @@ class IdentityTest {
         metadata: {annotations: {VirtletCloudInitUserDataScript: "#!/bin/sh\\n#marker: echo a pet\\n"}},
         spec: {terminationGracePeriodSeconds: 10, containers: [{name: vm, resources: {limits: {memory: 96Mi}}}]}}\
         """;
-    CLUSTER.apply(
-        set("zoo", template)
-            + """
+    shared()
+        .apply(
+            set("zoo", template)
+                + """
             ---
             apiVersion: virtlet.k8s/v1
             kind: VirtletVMIdentity
             metadata: {name: tom}
             spec: {image: "virtlet.cloud/%s", size: 256Mi, identitySet: zoo}
             """
-                .formatted(image()));
-    assertThat(CLUSTER.awaitLog("tom-0", "^@@READY"))
+                    .formatted(image()));
+    assertThat(shared().awaitLog("tom-0", "^@@READY"))
         .containsPattern("@@DISK sda serial=root size=268435456")
         .contains("@@OUT a pet");
-    assertThat(CLUSTER.plugin("identity", "ls"))
+    assertThat(shared().plugin("identity", "ls"))
         .containsPattern("default +tom +zoo +256 MiB +node[12] +true +tom-0 ");
-    var node = CLUSTER.kubectl("get", "vmid", "tom", "-o", "jsonpath={.status.nodeName}");
+    var node = shared().kubectl("get", "vmid", "tom", "-o", "jsonpath={.status.nodeName}");
 
-    var refused = CLUSTER.uninstall();
+    var refused = shared().uninstall();
     assertThat(refused.status()).as(refused.output()).isEqualTo(5);
     assertThat(refused.err()).contains("vmid default/tom");
 
     // With its identity go the StatefulSet, the VM and the disk.
-    CLUSTER.kubectl("delete", "vmid", "tom", "--timeout=90s");
-    CLUSTER.await(
-        "something of tom is left",
-        () -> CLUSTER.kubectl("get", "statefulsets,pods", "-o", "name"),
-        String::isEmpty);
-    var on = CLUSTER.kube().node(Integer.parseInt(node.substring("node".length())));
-    CLUSTER.await("left on " + node, () -> CLUSTER.leftOn(on), String::isEmpty);
+    shared().kubectl("delete", "vmid", "tom", "--timeout=90s");
+    shared()
+        .await(
+            "something of tom is left",
+            () -> shared().kubectl("get", "statefulsets,pods", "-o", "name"),
+            String::isEmpty);
+    var on = shared().kube().node(Integer.parseInt(node.substring("node".length())));
+    shared().await("left on " + node, () -> shared().leftOn(on), String::isEmpty);
   }
 
   private static String locked(String pullSecrets) {
@@ -201,41 +206,45 @@ class IdentityTest {
   }
 
   private static String lockedImage() {
-    return CLUSTER.locked().replaceFirst(":latest$", "@" + CLUSTER.lockedDigest());
+    return shared().locked().replaceFirst(":latest$", "@" + shared().lockedDigest());
   }
 
   @Test
   void aPrivateImageIsPulledWithTheLoginOfThePod() {
-    CLUSTER.apply(set("private", "").replace(image(), lockedImage()));
-    CLUSTER.apply(locked("[]"));
+    shared().apply(set("private", "").replace(image(), lockedImage()));
+    shared().apply(locked("[]"));
     var why =
-        CLUSTER.await(
-            "no word of the login",
-            () -> CLUSTER.kubectl("get", "pod", "private", "-o", "jsonpath={.status.conditions}"),
-            text -> text.contains("imagePullSecrets"));
+        shared()
+            .await(
+                "no word of the login",
+                () ->
+                    shared()
+                        .kubectl("get", "pod", "private", "-o", "jsonpath={.status.conditions}"),
+                text -> text.contains("imagePullSecrets"));
     assertThat(why).contains("is not ready");
-    CLUSTER.kubectl("delete", "pod", "private", "--timeout=60s");
-    CLUSTER.kubectl(
-        "create",
-        "secret",
-        "docker-registry",
-        "login",
-        "--docker-server=" + CLUSTER.locked().split("/")[0],
-        "--docker-username=alice",
-        "--docker-password=" + PlatterCluster.ALICE);
+    shared().kubectl("delete", "pod", "private", "--timeout=60s");
+    shared()
+        .kubectl(
+            "create",
+            "secret",
+            "docker-registry",
+            "login",
+            "--docker-server=" + shared().locked().split("/")[0],
+            "--docker-username=alice",
+            "--docker-password=" + PlatterCluster.ALICE);
     try {
-      CLUSTER.apply(locked("[{name: login}]"));
-      CLUSTER.awaitLog("private", "^@@READY");
-      assertThat(CLUSTER.plugin("identity", "describe", "private", "-o", "json"))
+      shared().apply(locked("[{name: login}]"));
+      shared().awaitLog("private", "^@@READY");
+      assertThat(shared().plugin("identity", "describe", "private", "-o", "json"))
           .contains("\"ready\" : true", "\"private\"");
     } finally {
-      CLUSTER.kubectl("delete", "secret", "login");
+      shared().kubectl("delete", "secret", "login");
     }
   }
 
   private static Path file(String yaml) {
     try {
-      return Files.writeString(CLUSTER.work().resolve("set.yaml"), yaml);
+      return Files.writeString(shared().work().resolve("set.yaml"), yaml);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -252,7 +261,7 @@ class IdentityTest {
           "image: %s, firmwareUUID: 12".formatted(image()),
         }) {
       var result =
-          CLUSTER
+          shared()
               .kube()
               .tryKubectl(
                   "create",

@@ -3,6 +3,7 @@ package dev.platter.e2e;
 import static dev.platter.e2e.LocalVolumes.claim;
 import static dev.platter.e2e.LocalVolumes.pod;
 import static dev.platter.e2e.LocalVolumes.volume;
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.FileServer;
@@ -16,7 +17,6 @@ import org.junit.jupiter.api.Test;
 
 /** Volumes of the class platter-local with disks on them that their claims name. */
 class ImageVolumeTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static LocalVolumes installed;
 
   @BeforeAll
@@ -35,7 +35,7 @@ class ImageVolumeTest {
 
   /** The pods that ever filled a claim with what a DiskImport names, as the scheduler tells. */
   private static long fills() {
-    return CLUSTER
+    return shared()
         .kubectl(
             "get",
             "events",
@@ -84,9 +84,10 @@ class ImageVolumeTest {
     var both = "(?s)%1$s  -\\s+%1$s  -\\s+read.*".formatted(hash);
     var source = filledFrom("platter.dev", "DiskImport", "marker");
     var before = fills();
-    try (var web = FileServer.http(CLUSTER.kube().outside(), disk.getParent())) {
-      CLUSTER.apply(
-          """
+    try (var web = FileServer.http(shared().kube().outside(), disk.getParent())) {
+      shared()
+          .apply(
+              """
           apiVersion: platter.dev/v1alpha1
           kind: DiskImport
           metadata: {name: marker}
@@ -95,58 +96,61 @@ class ImageVolumeTest {
             digest: sha256:%s
           ---
           """
-                  .formatted(
-                      web.url(disk.getFileName().toString()),
-                      Shell.run("sha256sum", disk).substring(0, 64))
-              + claim("device-1", "Block", "96Mi", source)
-              + claim("files-1", "Filesystem", "160Mi", source)
-              + reads("first", "device-1", "files-1", "echo changed >/dev/volume; sync;", size));
-      assertThat(CLUSTER.awaitLog("first", "^read")).matches(both);
+                      .formatted(
+                          web.url(disk.getFileName().toString()),
+                          Shell.run("sha256sum", disk).substring(0, 64))
+                  + claim("device-1", "Block", "96Mi", source)
+                  + claim("files-1", "Filesystem", "160Mi", source)
+                  + reads(
+                      "first", "device-1", "files-1", "echo changed >/dev/volume; sync;", size));
+      assertThat(shared().awaitLog("first", "^read")).matches(both);
       assertThat(fills() - before).as("pods that wrote the disk").isEqualTo(2);
     }
     // The web server is gone.
-    CLUSTER.apply(
-        claim("device-2", "Block", "128Mi", source)
-            + claim("files-2", "Filesystem", "160Mi", source)
-            + reads("second", "device-2", "files-2", "", size));
-    assertThat(CLUSTER.awaitLog("second", "^read")).matches(both);
+    shared()
+        .apply(
+            claim("device-2", "Block", "128Mi", source)
+                + claim("files-2", "Filesystem", "160Mi", source)
+                + reads("second", "device-2", "files-2", "", size));
+    assertThat(shared().awaitLog("second", "^read")).matches(both);
     assertThat(fills() - before).as("pods that wrote the disk").isEqualTo(2);
-    CLUSTER.kubectl("delete", "pods", "first", "second", "--timeout=60s");
-    CLUSTER.apply(boots("device-2"));
-    assertThat(CLUSTER.awaitLog("from-device-2", "^@@READY"))
+    shared().kubectl("delete", "pods", "first", "second", "--timeout=60s");
+    shared().apply(boots("device-2"));
+    assertThat(shared().awaitLog("from-device-2", "^@@READY"))
         .containsPattern("@@DISK sda .*size=134217728");
-    CLUSTER.kubectl("delete", "vm", "from-device-2", "--timeout=60s");
-    CLUSTER.kubectl("delete", "diskimport", "marker");
+    shared().kubectl("delete", "vm", "from-device-2", "--timeout=60s");
+    shared().kubectl("delete", "diskimport", "marker");
     LocalVolumes.nothingIsLeft();
   }
 
   @Test
   void aClaimThatNamesAnImageInItsClassIsBoundAtOnceAndAVmBootsFromIt() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: virtlet.k8s/v1
         kind: VirtletVMImage
         metadata: {name: marker}
         spec: {image: "%s", storageClassName: platter-local}
         """
-            .formatted(CLUSTER.markerByDigest()));
-    CLUSTER.kubectl(
-        "wait", "--for=jsonpath={.status.ready}=true", "vmimage/marker", "--timeout=120s");
+                .formatted(shared().markerByDigest()));
+    shared()
+        .kubectl("wait", "--for=jsonpath={.status.ready}=true", "vmimage/marker", "--timeout=120s");
     var source = filledFrom("virtlet.k8s", "VirtletVMImage", "marker");
     var began = System.nanoTime();
-    CLUSTER.apply(
-        claim("root-1", "Block", "96Mi", source) + claim("root-2", "Block", "64Mi", source));
+    shared()
+        .apply(claim("root-1", "Block", "96Mi", source) + claim("root-2", "Block", "64Mi", source));
     for (var name : new String[] {"root-1", "root-2"}) {
-      CLUSTER.kubectl(
-          "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/" + name, "--timeout=60s");
+      shared()
+          .kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/" + name, "--timeout=60s");
     }
     System.out.printf("two claims from an image: %d ms%n", (System.nanoTime() - began) / 1_000_000);
-    assertThat(CLUSTER.kubectl("get", "pods", "-o", "name")).isEmpty();
-    CLUSTER.apply(boots("root-1"));
-    assertThat(CLUSTER.awaitLog("from-root-1", "^@@READY"))
+    assertThat(shared().kubectl("get", "pods", "-o", "name")).isEmpty();
+    shared().apply(boots("root-1"));
+    assertThat(shared().awaitLog("from-root-1", "^@@READY"))
         .containsPattern("@@DISK sda .*size=100663296");
-    CLUSTER.kubectl("delete", "vm", "from-root-1", "--timeout=60s");
-    CLUSTER.kubectl("delete", "vmimage", "marker", "--timeout=60s");
+    shared().kubectl("delete", "vm", "from-root-1", "--timeout=60s");
+    shared().kubectl("delete", "vmimage", "marker", "--timeout=60s");
     LocalVolumes.nothingIsLeft();
   }
 }

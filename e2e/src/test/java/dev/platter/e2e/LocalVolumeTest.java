@@ -3,6 +3,7 @@ package dev.platter.e2e;
 import static dev.platter.e2e.LocalVolumes.claim;
 import static dev.platter.e2e.LocalVolumes.pod;
 import static dev.platter.e2e.LocalVolumes.volume;
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.KubeNode;
@@ -12,7 +13,6 @@ import org.junit.jupiter.api.Test;
 
 /** Volumes of the class platter-local, with the sidecars of Kubernetes and kubelets. */
 class LocalVolumeTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
 
   private static final KubeNode NODE = LocalVolumes.NODE;
   private static LocalVolumes installed;
@@ -45,37 +45,42 @@ class LocalVolumeTest {
 
   /** As the pod that has them sees it. */
   private static void volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced() {
-    CLUSTER.kubectl("-n", "platter-system", "rollout", "restart", "ds/platter-volumes");
+    shared().kubectl("-n", "platter-system", "rollout", "restart", "ds/platter-volumes");
     grow("device", "64Mi");
     grow("grows", "400Mi");
     LocalVolumes.awaitDriver();
     // Or kubelet looks after its usual minute.
-    CLUSTER.kubectl("annotate", "pod", "writer", "look=again");
-    CLUSTER.await(
-        "the device does not grow",
-        () -> CLUSTER.kubectl("exec", "writer", "--", "blockdev", "--getsize64", "/dev/device"),
-        size -> size.strip().equals(Long.toString(64L << 20)));
-    CLUSTER.await(
-        "the file system does not grow",
-        () -> CLUSTER.kubectl("exec", "writer", "--", "df", "-m", "/grows"),
-        text -> text.matches("(?s).* 3[3-9]\\d +\\d+ +\\d+ +\\d+% /grows\\s*"));
-    CLUSTER.kubectl("exec", "writer", "--", "touch", "/files/still-writable");
+    shared().kubectl("annotate", "pod", "writer", "look=again");
+    shared()
+        .await(
+            "the device does not grow",
+            () ->
+                shared().kubectl("exec", "writer", "--", "blockdev", "--getsize64", "/dev/device"),
+            size -> size.strip().equals(Long.toString(64L << 20)));
+    shared()
+        .await(
+            "the file system does not grow",
+            () -> shared().kubectl("exec", "writer", "--", "df", "-m", "/grows"),
+            text -> text.matches("(?s).* 3[3-9]\\d +\\d+ +\\d+ +\\d+% /grows\\s*"));
+    shared().kubectl("exec", "writer", "--", "touch", "/files/still-writable");
   }
 
   private static void grow(String claim, String size) {
-    CLUSTER.kubectl(
-        "patch",
-        "pvc",
-        claim,
-        "-p",
-        "spec: {resources: {requests: {storage: %s}}}".formatted(size));
+    shared()
+        .kubectl(
+            "patch",
+            "pvc",
+            claim,
+            "-p",
+            "spec: {resources: {requests: {storage: %s}}}".formatted(size));
   }
 
   /** Its image is written once; the claim shares the blocks of what was written. */
   @Test
   void anIdentityThatNamesNoClassIsHere() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: virtlet.k8s/v1
         kind: VirtletVMIdentitySet
         metadata: {name: here}
@@ -91,97 +96,105 @@ class LocalVolumeTest {
           containers:
           - {name: vm, image: "virtlet.cloud/%1$s", resources: {limits: {memory: 96Mi}}}
         """
-            .formatted(CLUSTER.markerByDigest()));
-    assertThat(CLUSTER.awaitLog("here", "^@@READY"))
+                .formatted(shared().markerByDigest()));
+    assertThat(shared().awaitLog("here", "^@@READY"))
         .containsPattern("@@DISK sda serial=root size=268435456");
     assertThat(
-            CLUSTER.kubectl(
-                "get",
-                "pvc",
-                "vmid-here",
-                "-o",
-                "jsonpath={.spec.storageClassName} {.status.phase}"))
+            shared()
+                .kubectl(
+                    "get",
+                    "pvc",
+                    "vmid-here",
+                    "-o",
+                    "jsonpath={.spec.storageClassName} {.status.phase}"))
         .isEqualTo("platter-local Bound");
-    CLUSTER.kubectl("delete", "pod", "here", "--timeout=60s");
-    CLUSTER.kubectl("delete", "vmidset,vmid", "here", "--timeout=60s");
-    CLUSTER.await(
-        "the image stays",
-        () -> CLUSTER.kubectl("get", "vmimage,pvc,pv,volumesnapshotcontents", "-o", "name"),
-        String::isEmpty);
+    shared().kubectl("delete", "pod", "here", "--timeout=60s");
+    shared().kubectl("delete", "vmidset,vmid", "here", "--timeout=60s");
+    shared()
+        .await(
+            "the image stays",
+            () -> shared().kubectl("get", "vmimage,pvc,pv,volumesnapshotcontents", "-o", "name"),
+            String::isEmpty);
   }
 
   @Test
   void claimsAreWrittenSnapshottedRestoredClonedAndGone() {
-    CLUSTER.apply(
-        claim("files", "Filesystem", "64Mi", "")
-            + claim("device", "Block", "32Mi", "")
-            + claim("grows", "Filesystem", "300Mi", "")
-                .replace("platter-local", "platter-local-xfs")
-            + pod(
-                "writer",
-                "echo before >/files/file; echo before >/dev/device; echo written;"
-                    + " until [ -e /files/go ]; do sleep 0.2; done;"
-                    + " echo after >/files/file; echo after >/dev/device; echo again; sleep 9999",
-                "{name: files, mountPath: /files}, {name: grows, mountPath: /grows}",
-                "{name: device, devicePath: /dev/device}",
-                volume("files") + volume("device") + volume("grows")));
-    CLUSTER.awaitLog("writer", "^written");
+    shared()
+        .apply(
+            claim("files", "Filesystem", "64Mi", "")
+                + claim("device", "Block", "32Mi", "")
+                + claim("grows", "Filesystem", "300Mi", "")
+                    .replace("platter-local", "platter-local-xfs")
+                + pod(
+                    "writer",
+                    "echo before >/files/file; echo before >/dev/device; echo written;"
+                        + " until [ -e /files/go ]; do sleep 0.2; done;"
+                        + " echo after >/files/file; echo after >/dev/device; echo again; sleep 9999",
+                    "{name: files, mountPath: /files}, {name: grows, mountPath: /grows}",
+                    "{name: device, devicePath: /dev/device}",
+                    volume("files") + volume("device") + volume("grows")));
+    shared().awaitLog("writer", "^written");
     assertThat(
-            CLUSTER.kubectl(
-                "-n",
-                "platter-system",
-                "get",
-                "csistoragecapacities",
-                "-o",
-                "jsonpath={.items[*].storageClassName}"))
+            shared()
+                .kubectl(
+                    "-n",
+                    "platter-system",
+                    "get",
+                    "csistoragecapacities",
+                    "-o",
+                    "jsonpath={.items[*].storageClassName}"))
         .contains("platter-local");
 
-    CLUSTER.apply(snapshot("files") + snapshot("device"));
+    shared().apply(snapshot("files") + snapshot("device"));
     for (var name : new String[] {"files", "device"}) {
-      CLUSTER.kubectl(
-          "wait",
-          "--for=jsonpath={.status.readyToUse}=true",
-          "volumesnapshot/" + name,
-          "--timeout=60s");
+      shared()
+          .kubectl(
+              "wait",
+              "--for=jsonpath={.status.readyToUse}=true",
+              "volumesnapshot/" + name,
+              "--timeout=60s");
     }
-    CLUSTER.kubectl("exec", "writer", "--", "touch", "/files/go");
-    CLUSTER.awaitLog("writer", "^again");
+    shared().kubectl("exec", "writer", "--", "touch", "/files/go");
+    shared().awaitLog("writer", "^again");
 
-    CLUSTER.apply(
-        claim("old-files", "Filesystem", "64Mi", from("VolumeSnapshot", "files"))
-            + claim("old-device", "Block", "48Mi", from("VolumeSnapshot", "device"))
-            + claim("clone", "Filesystem", "64Mi", from("PersistentVolumeClaim", "files"))
-            + pod(
-                "reader",
-                "cat /old/file; head -n1 /dev/old; cat /clone/file; blockdev --getsize64 /dev/old",
-                "{name: old-files, mountPath: /old}, {name: clone, mountPath: /clone}",
-                "{name: old-device, devicePath: /dev/old}",
-                volume("old-files") + volume("old-device") + volume("clone")));
-    assertThat(CLUSTER.awaitLog("reader", "^\\d+$")).isEqualTo("before\nbefore\nafter\n50331648\n");
+    shared()
+        .apply(
+            claim("old-files", "Filesystem", "64Mi", from("VolumeSnapshot", "files"))
+                + claim("old-device", "Block", "48Mi", from("VolumeSnapshot", "device"))
+                + claim("clone", "Filesystem", "64Mi", from("PersistentVolumeClaim", "files"))
+                + pod(
+                    "reader",
+                    "cat /old/file; head -n1 /dev/old; cat /clone/file; blockdev --getsize64 /dev/old",
+                    "{name: old-files, mountPath: /old}, {name: clone, mountPath: /clone}",
+                    "{name: old-device, devicePath: /dev/old}",
+                    volume("old-files") + volume("old-device") + volume("clone")));
+    assertThat(shared().awaitLog("reader", "^\\d+$"))
+        .isEqualTo("before\nbefore\nafter\n50331648\n");
     volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced();
 
-    CLUSTER.kubectl("delete", "pods", "--all", "--timeout=60s");
-    CLUSTER.kubectl("delete", "volumesnapshots", "--all", "--timeout=60s");
+    shared().kubectl("delete", "pods", "--all", "--timeout=60s");
+    shared().kubectl("delete", "volumesnapshots", "--all", "--timeout=60s");
     LocalVolumes.nothingIsLeft();
     assertThat(
-            CLUSTER.kubectl(
-                "-n",
-                "platter-system",
-                "exec",
-                "ds/platter-volumes",
-                "-c",
-                "driver",
-                "--",
-                "sh",
-                "-c",
-                "ls "
-                    + LocalVolumes.POOL
-                    + "/volumes/volumes "
-                    + LocalVolumes.POOL
-                    + "/volumes/snapshots | grep -v : | grep . || true"))
+            shared()
+                .kubectl(
+                    "-n",
+                    "platter-system",
+                    "exec",
+                    "ds/platter-volumes",
+                    "-c",
+                    "driver",
+                    "--",
+                    "sh",
+                    "-c",
+                    "ls "
+                        + LocalVolumes.POOL
+                        + "/volumes/volumes "
+                        + LocalVolumes.POOL
+                        + "/volumes/snapshots | grep -v : | grep . || true"))
         .isBlank();
     assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE").lines())
         .filteredOn(line -> line.contains(LocalVolumes.POOL) || line.contains("csi"))
-        .hasSizeLessThanOrEqualTo(CLUSTER.kube().nodes().size());
+        .hasSizeLessThanOrEqualTo(shared().kube().nodes().size());
   }
 }

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.CsiSidecars;
@@ -7,13 +8,12 @@ import dev.platter.lab.KubeNode;
 
 /** The driver of volumes on nodes, installed on the lab's cluster. */
 final class LocalVolumes implements AutoCloseable {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
 
   /** The nodes of the lab share their disk, but for directories such as this one's parent. */
   static final String POOL = "/var/lib/platter/local-volumes";
 
   /** The one that pods of tests are put on. */
-  static final KubeNode NODE = CLUSTER.kube().node(1);
+  static final KubeNode NODE = shared().kube().node(1);
 
   /** Only a root with CAP_SYS_RESOURCE, which is not here, grows an ext4 that is mounted. */
   static final String XFS =
@@ -34,67 +34,72 @@ final class LocalVolumes implements AutoCloseable {
   }
 
   static LocalVolumes install() {
-    var sidecars = CsiSidecars.start(CLUSTER.kube());
-    CLUSTER.install("--volumes", POOL + ":2Gi", "--sidecars", CsiSidecars.IMAGES);
-    CLUSTER.apply(XFS);
+    var sidecars = CsiSidecars.start(shared().kube());
+    shared().install("--volumes", POOL + ":2Gi", "--sidecars", CsiSidecars.IMAGES);
+    shared().apply(XFS);
     awaitDriver();
     return new LocalVolumes(sidecars);
   }
 
   static void awaitDriver() {
     for (var part : new String[] {"ds/platter-volumes", "deploy/platter-volumes-resizer"}) {
-      CLUSTER.kubectl("-n", "platter-system", "rollout", "status", part, "--timeout=120s");
+      shared().kubectl("-n", "platter-system", "rollout", "status", part, "--timeout=120s");
     }
   }
 
   @Override
   public void close() {
-    CLUSTER.kubectl(
-        "-n",
-        "platter-system",
-        "delete",
-        "ds/platter-volumes",
-        "deploy/platter-volumes-resizer",
-        "--timeout=60s");
-    CLUSTER.await(
-        "pods of the driver are left",
-        () ->
-            CLUSTER.kubectl(
-                "-n",
-                "platter-system",
-                "get",
-                "pods",
-                "-l",
-                "app.kubernetes.io/name=platter-volumes"),
-        String::isBlank);
+    shared()
+        .kubectl(
+            "-n",
+            "platter-system",
+            "delete",
+            "ds/platter-volumes",
+            "deploy/platter-volumes-resizer",
+            "--timeout=60s");
+    shared()
+        .await(
+            "pods of the driver are left",
+            () ->
+                shared()
+                    .kubectl(
+                        "-n",
+                        "platter-system",
+                        "get",
+                        "pods",
+                        "-l",
+                        "app.kubernetes.io/name=platter-volumes"),
+            String::isBlank);
     assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE"))
         .doesNotContainPattern("(?m)^ *0 .*" + POOL);
-    CLUSTER.kubectl(
-        "delete",
-        "csidriver/local.csi.platter.dev",
-        "sc/platter-local",
-        "sc/platter-local-xfs",
-        "volumesnapshotclass/platter-local",
-        "clusterrole/platter-volumes",
-        "clusterrolebinding/platter-volumes",
-        "clusterrolebinding/platter-volumes-resizer");
+    shared()
+        .kubectl(
+            "delete",
+            "csidriver/local.csi.platter.dev",
+            "sc/platter-local",
+            "sc/platter-local-xfs",
+            "volumesnapshotclass/platter-local",
+            "clusterrole/platter-volumes",
+            "clusterrolebinding/platter-volumes",
+            "clusterrolebinding/platter-volumes-resizer");
     for (var name : new String[] {"platter-volumes", "platter-volumes-resizer"}) {
-      CLUSTER.kubectl("-n", "platter-system", "delete", "role,rolebinding,serviceaccount", name);
+      shared().kubectl("-n", "platter-system", "delete", "role,rolebinding,serviceaccount", name);
     }
     // Kubelets never take back the labels of a driver.
-    CLUSTER.kubectl("label", "nodes", "--all", "local.csi.platter.dev/node-");
-    for (var node : CLUSTER.kube().nodes()) {
+    shared().kubectl("label", "nodes", "--all", "local.csi.platter.dev/node-");
+    for (var node : shared().kube().nodes()) {
       node.exec("rm", "-rf", POOL);
     }
     sidecars.close();
   }
 
   static void nothingIsLeft() {
-    CLUSTER.kubectl("delete", "pvc", "--all", "--timeout=60s");
-    CLUSTER.await(
-        "volumes or snapshots are left",
-        () -> CLUSTER.kubectl("get", "pv,volumesnapshotcontents", "-o", "name"),
-        String::isEmpty);
+    shared().kubectl("delete", "pvc", "--all", "--timeout=60s");
+    shared()
+        .await(
+            "volumes or snapshots are left",
+            () -> shared().kubectl("get", "pv,volumesnapshotcontents", "-o", "name"),
+            String::isEmpty);
   }
 
   static String claim(String name, String mode, String size, String source) {

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.KubeNode;
@@ -8,27 +9,26 @@ import org.junit.jupiter.api.Test;
 
 /** Disks of identities that go to another node, with their pod or on somebody's word. */
 class MoveTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static final String VOLUMES = "/var/lib/platter/pools/volumes";
   private static final String READ = "dd if=$(disk root) bs=1M skip=100 count=1 | head -c 9";
   private static final String WRITE =
       "echo persisted | dd of=$(disk root) bs=1M seek=100 conv=notrunc; sync";
 
-  private final KubeNode first = CLUSTER.kube().node(1);
-  private final KubeNode second = CLUSTER.kube().node(2);
+  private final KubeNode first = shared().kube().node(1);
+  private final KubeNode second = shared().kube().node(2);
 
   @AfterEach
   void nothingIsLeft() {
-    CLUSTER.kubectl("uncordon", first.name());
-    CLUSTER.kubectl("delete", "pods", "--all", "--timeout=90s");
-    CLUSTER.kubectl("delete", "vmid,vmidset", "--all", "--timeout=60s");
-    for (var node : CLUSTER.kube().nodes()) {
-      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    shared().kubectl("uncordon", first.name());
+    shared().kubectl("delete", "pods", "--all", "--timeout=90s");
+    shared().kubectl("delete", "vmid,vmidset", "--all", "--timeout=60s");
+    for (var node : shared().kube().nodes()) {
+      shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
     }
   }
 
   private static String image() {
-    return CLUSTER.markerByDigest();
+    return shared().markerByDigest();
   }
 
   private static String pod(String selector, String command) {
@@ -53,7 +53,7 @@ class MoveTest {
   }
 
   private static String get(String name, String path) {
-    return CLUSTER.kubectl("get", "vmid", name, "-o", "jsonpath={" + path + "}");
+    return shared().kubectl("get", "vmid", name, "-o", "jsonpath={" + path + "}");
   }
 
   /** The one disk on this node. */
@@ -62,48 +62,51 @@ class MoveTest {
   }
 
   private static void awaitMoved(String identity, KubeNode from, KubeNode to) {
-    CLUSTER.await(
-        identity + " did not move",
-        () -> get(identity, ".status.nodeName"),
-        node -> node.equals(to.name()));
-    CLUSTER.await(
-        "left on " + from.name(),
-        () -> from.exec("ls", "-A", VOLUMES, "/var/lib/platter/identities/leaving"),
-        text -> !text.contains("root.qcow2") && !text.contains(".json"));
+    shared()
+        .await(
+            identity + " did not move",
+            () -> get(identity, ".status.nodeName"),
+            node -> node.equals(to.name()));
+    shared()
+        .await(
+            "left on " + from.name(),
+            () -> from.exec("ls", "-A", VOLUMES, "/var/lib/platter/identities/leaving"),
+            text -> !text.contains("root.qcow2") && !text.contains(".json"));
     assertThat(get(identity, ".status.ready")).isEqualTo("true");
     assertThat(get(identity, ".status.conditions[*].type")).isEqualTo("Ready");
   }
 
   @Test
   void aDiskFollowsItsPodToAnotherNode() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: virtlet.k8s/v1
         kind: VirtletVMIdentitySet
         metadata: {name: wanderers}
         spec: {image: "%s", size: 256Mi}
         """
-            .formatted(image()));
-    CLUSTER.apply(pod("nodeSelector: {kubernetes.io/hostname: node1}", WRITE));
-    CLUSTER.awaitLog("wanderer", "^@@READY");
+                .formatted(image()));
+    shared().apply(pod("nodeSelector: {kubernetes.io/hostname: node1}", WRITE));
+    shared().awaitLog("wanderer", "^@@READY");
     assertThat(get("wanderer", ".status.nodeName")).isEqualTo("node1");
-    CLUSTER.kubectl("delete", "pod", "wanderer", "--timeout=60s");
+    shared().kubectl("delete", "pod", "wanderer", "--timeout=60s");
 
     // The scheduler prefers the node of the disk, and may not use it.
-    CLUSTER.kubectl("cordon", first.name());
-    CLUSTER.apply(pod("", READ));
-    assertThat(CLUSTER.awaitLog("wanderer", "^@@READY")).contains("@@OUT persisted");
-    assertThat(CLUSTER.kubectl("get", "pod", "wanderer", "-o", "jsonpath={.spec.nodeName}"))
+    shared().kubectl("cordon", first.name());
+    shared().apply(pod("", READ));
+    assertThat(shared().awaitLog("wanderer", "^@@READY")).contains("@@OUT persisted");
+    assertThat(shared().kubectl("get", "pod", "wanderer", "-o", "jsonpath={.spec.nodeName}"))
         .isEqualTo("node2");
     assertThat(get("wanderer", ".spec.nodeName")).isEqualTo("node2");
     awaitMoved("wanderer", first, second);
 
     // Now it is preferred, with nothing in the way of the other.
-    CLUSTER.kubectl("uncordon", first.name());
-    CLUSTER.kubectl("delete", "pod", "wanderer", "--timeout=60s");
+    shared().kubectl("uncordon", first.name());
+    shared().kubectl("delete", "pod", "wanderer", "--timeout=60s");
     second.exec("qemu-img", "check", "-q", disk(second));
-    CLUSTER.apply(pod("", READ));
-    assertThat(CLUSTER.awaitLog("wanderer", "^@@READY")).contains("@@OUT persisted");
+    shared().apply(pod("", READ));
+    assertThat(shared().awaitLog("wanderer", "^@@READY")).contains("@@OUT persisted");
     assertThat(get("wanderer", ".status.nodeName")).isEqualTo("node2");
   }
 
@@ -132,20 +135,21 @@ class MoveTest {
 
   private static void moveTo(KubeNode node) {
     var change = "{\"spec\":{\"nodeName\":\"%s\"}}".formatted(node.name());
-    CLUSTER.kubectl("patch", "vmid", "traveller", "--type=merge", "-p", change);
+    shared().kubectl("patch", "vmid", "traveller", "--type=merge", "-p", change);
   }
 
   @Test
   void aMoveWaitsForANodeThatIsAwayAndOutlivesTheDaemonsOfBoth() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: virtlet.k8s/v1
         kind: VirtletVMIdentity
         metadata: {name: traveller}
         spec: {image: "%s", size: 1Gi, nodeName: node1}
         """
-            .formatted(image()));
-    CLUSTER.kubectl("wait", "--for=condition=Ready", "vmid/traveller", "--timeout=60s");
+                .formatted(image()));
+    shared().kubectl("wait", "--for=condition=Ready", "vmid/traveller", "--timeout=60s");
     first.exec(
         "sh",
         "-c",
@@ -160,10 +164,11 @@ class MoveTest {
     second.exec("ip", "route", "add", "unreachable", first.address());
     try {
       moveTo(second);
-      CLUSTER.await(
-          "no word of the node that is away",
-          () -> get("traveller", ".status.conditions[?(@.type=='Placed')].message"),
-          text -> text.contains("Its disk is on node1, which did not give it"));
+      shared()
+          .await(
+              "no word of the node that is away",
+              () -> get("traveller", ".status.conditions[?(@.type=='Placed')].message"),
+              text -> text.contains("Its disk is on node1, which did not give it"));
       assertThat(get("traveller", ".status.nodeName")).isEqualTo("node1");
     } finally {
       second.exec("ip", "route", "del", "unreachable", first.address());
@@ -174,7 +179,7 @@ class MoveTest {
 
     moveTo(first);
     awaitSome(first, "");
-    CLUSTER.killDaemon(second);
+    shared().killDaemon(second);
     awaitMoved("traveller", second, first);
     assertThat(digest(first)).isEqualTo(bytes);
   }

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -17,14 +18,13 @@ import org.junit.jupiter.api.TestMethodOrder;
 /** A web server in a guest, and its clients. */
 @TestMethodOrder(OrderAnnotation.class)
 class NetworkTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
-  private static final KubeNode NODE = CLUSTER.kube().node(1);
+  private static final KubeNode NODE = shared().kube().node(1);
 
   private static HttpServer outside;
 
   @BeforeAll
   static void apply() throws IOException {
-    outside = HttpServer.create(new InetSocketAddress(CLUSTER.kube().outside(), 0), 0);
+    outside = HttpServer.create(new InetSocketAddress(shared().kube().outside(), 0), 0);
     outside.createContext(
         "/",
         exchange -> {
@@ -35,8 +35,9 @@ class NetworkTest {
         });
     outside.start();
     // The client is an ordinary pod on the other node.
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: Service
         metadata: {name: web}
@@ -75,29 +76,31 @@ class NetworkTest {
                 source: {name: "%s"}
                 target: {device: sda}
         """
-            .formatted(CLUSTER.kube().outside(), outside.getAddress().getPort(), CLUSTER.marker()));
-    CLUSTER.kubectl("wait", "--for=condition=Ready", "vm/web", "pod/client", "--timeout=90s");
+                .formatted(
+                    shared().kube().outside(), outside.getAddress().getPort(), shared().marker()));
+    shared().kubectl("wait", "--for=condition=Ready", "vm/web", "pod/client", "--timeout=90s");
   }
 
   @AfterAll
   static void end() {
     outside.stop(0);
-    CLUSTER.kubectl("delete", "vm/web", "service/web", "pod/client", "--now", "--timeout=90s");
-    CLUSTER.await("left", () -> CLUSTER.leftOn(NODE), String::isEmpty);
+    shared().kubectl("delete", "vm/web", "service/web", "pod/client", "--now", "--timeout=90s");
+    shared().await("left", () -> shared().leftOn(NODE), String::isEmpty);
   }
 
   private static String asked(String address, int port) {
     var request = "printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s %d; true";
-    return CLUSTER.kubectl("exec", "client", "--", "sh", "-c", request.formatted(address, port));
+    return shared().kubectl("exec", "client", "--", "sh", "-c", request.formatted(address, port));
   }
 
   /** Asks until the guest, which counts the seconds of its life, answers with such a number. */
   private static int answer(String address, int port, int least) {
     var text =
-        CLUSTER.await(
-            "no answer at " + address + ":" + port,
-            () -> asked(address, port),
-            answer -> answer.contains("count-") && count(answer) >= least);
+        shared()
+            .await(
+                "no answer at " + address + ":" + port,
+                () -> asked(address, port),
+                answer -> answer.contains("count-") && count(answer) >= least);
     return count(text);
   }
 
@@ -106,34 +109,34 @@ class NetworkTest {
   }
 
   private static String ip() {
-    return CLUSTER.kubectl("get", "pod", "web", "-o", "jsonpath={.status.podIP}");
+    return shared().kubectl("get", "pod", "web", "-o", "jsonpath={.status.podIP}");
   }
 
   @Test
   @Order(1)
   void theGuestIsWhereItsPodIs() {
-    var log = CLUSTER.awaitLog("web", "^@@READY");
+    var log = shared().awaitLog("web", "^@@READY");
     assertThat(log).contains("inet " + ip() + "/").contains("@@OUT answer-from-outside");
     // What listens on the node's loopback, such as kubelet's health, is nothing to a guest.
     assertThat(log).containsPattern("@@RC 1 ip route [|] grep default [|] \\{ read");
 
     answer(ip(), 80, 1);
-    answer(CLUSTER.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"), 8000, 1);
+    answer(shared().kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"), 8000, 1);
     assertThat(asked(ip(), 81)).doesNotContain("count-");
   }
 
   @Test
   @Order(2)
   void itsNetworkIsThePodsChargeAndComesBack() {
-    var qemu = CLUSTER.qemu(NODE, "default", "web");
-    var passt = CLUSTER.processes(NODE, "default", "web", "passt");
+    var qemu = shared().qemu(NODE, "default", "web");
+    var passt = shared().processes(NODE, "default", "web", "passt");
     assertThat(passt).as("is the pod's charge").matches("\\d+");
 
     NODE.exec("kill", "-9", passt);
     answer(ip(), 80, 1);
-    assertThat(CLUSTER.processes(NODE, "default", "web", "passt"))
+    assertThat(shared().processes(NODE, "default", "web", "passt"))
         .matches("\\d+")
         .isNotEqualTo(passt);
-    assertThat(CLUSTER.qemu(NODE, "default", "web")).isEqualTo(qemu);
+    assertThat(shared().qemu(NODE, "default", "web")).isEqualTo(qemu);
   }
 }

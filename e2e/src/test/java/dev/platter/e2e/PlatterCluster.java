@@ -55,7 +55,8 @@ final class PlatterCluster implements AutoCloseable {
 
   /**
    * The one that test classes share who leave it as it was; it ends with the JVM, or when a class
-   * wants one of its own. Do not close it.
+   * wants one of its own. Do not close it, and ask for it anew each time: a test that is tried once
+   * more may find another.
    */
   static synchronized PlatterCluster shared() {
     if (shared == null) {
@@ -158,7 +159,7 @@ final class PlatterCluster implements AutoCloseable {
         "sh",
         "-euc",
         """
-        mkdir -p $0/root/bin $0/root/etc && cd $0
+        rm -rf $0 && mkdir -p $0/root/bin $0/root/etc && cd $0
         cp $(command -v busybox) root/bin/busybox && for p in sh cat id; do ln -s busybox root/bin/$p; done
         echo 'app:x:1234:77::/:/bin/sh' > root/etc/passwd
         umoci init --layout oci && umoci new --image oci:latest && umoci insert --image oci:latest root /

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -21,7 +22,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Disks that their own image serves to a VM, in pods beside it. */
 class ServedDiskTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /** What the nodes themselves keep, and show of their processes and domains. */
@@ -44,7 +44,7 @@ class ServedDiskTest {
   /** As a user does it: with a Dockerfile and a registry. */
   @BeforeEach
   void push() throws IOException {
-    image = CLUSTER.image("vmdisks/marker");
+    image = shared().image("vmdisks/marker");
     var settings =
         Files.writeString(
             work.resolve("storage.conf"),
@@ -57,22 +57,23 @@ class ServedDiskTest {
         "FROM oci-archive:%s\nADD marker.qcow2 /disk\n".formatted(PlatterImage.disk()));
     buildah.check("buildah", "bud", "-q", "--isolation", "chroot", "-t", image, work);
     buildah.check("buildah", "push", "-q", "--tls-verify=false", image);
-    for (var node : CLUSTER.kube().nodes()) {
+    for (var node : shared().kube().nodes()) {
       node.allowPlainHttp(image.substring(0, image.indexOf('/')));
     }
   }
 
   @AfterEach
   void nothingIsLeft() {
-    CLUSTER.kubectl("delete", "vm", "--all", "--timeout=90s");
-    CLUSTER.await(
-        "pods or Secrets are left",
-        () -> CLUSTER.kubectl("get", "pods,secrets", "-o", "name"),
-        String::isEmpty);
-    for (var node : CLUSTER.kube().nodes()) {
-      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    shared().kubectl("delete", "vm", "--all", "--timeout=90s");
+    shared()
+        .await(
+            "pods or Secrets are left",
+            () -> shared().kubectl("get", "pods,secrets", "-o", "name"),
+            String::isEmpty);
+    for (var node : shared().kube().nodes()) {
+      shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
     }
-    assertThat(CLUSTER.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
+    assertThat(shared().kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
         .doesNotContain("disk-");
     Shell.run("rm", "-rf", work.resolve("store"));
   }
@@ -91,8 +92,13 @@ class ServedDiskTest {
         var iscsi = JSON.readTree(source.path("answer").asText()).path("iscsi");
         var secret = iscsi.at("/auth/secret/name").asText();
         var value =
-            CLUSTER.kubectl(
-                "get", "secret", secret, "-o", "jsonpath={.data.node\\.session\\.auth\\.password}");
+            shared()
+                .kubectl(
+                    "get",
+                    "secret",
+                    secret,
+                    "-o",
+                    "jsonpath={.data.node\\.session\\.auth\\.password}");
         var url =
             "%s:%s/%s/0"
                 .formatted(
@@ -107,13 +113,13 @@ class ServedDiskTest {
   }
 
   private static JsonNode json(Object... words) throws IOException {
-    return JSON.readTree(CLUSTER.kubectl(words));
+    return JSON.readTree(shared().kubectl(words));
   }
 
   /** Whether libiscsi, on a node, gets at the disk. */
   private static boolean opens(String user, String url) {
     var told =
-        CLUSTER
+        shared()
             .kube()
             .node(1)
             .exec("sh", "-c", "iscsi-inq 'iscsi://%s%s' 2>&1 || true".formatted(user, url));
@@ -121,8 +127,8 @@ class ServedDiskTest {
   }
 
   private static KubeNode nodeOf(String pod) {
-    var name = CLUSTER.kubectl("get", "pod", pod, "-o", "jsonpath={.spec.nodeName}");
-    return CLUSTER.kube().nodes().stream()
+    var name = shared().kubectl("get", "pod", pod, "-o", "jsonpath={.spec.nodeName}");
+    return shared().kube().nodes().stream()
         .filter(node -> node.name().equals(name))
         .findFirst()
         .orElseThrow();
@@ -130,8 +136,9 @@ class ServedDiskTest {
 
   @Test
   void aGuestBootsFromWhatADockerfileMadeAndNobodySeesThePassword() throws IOException {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: platter.dev/v1alpha1
         kind: VirtualMachine
         metadata: {name: served}
@@ -153,8 +160,8 @@ class ServedDiskTest {
               #marker: echo written | dd of=$(disk data) bs=1M seek=60 conv=notrunc; sync
               #marker: dd if=$(disk data) bs=1M skip=60 count=1 | head -c 7
         """
-            .formatted(image));
-    assertThat(CLUSTER.awaitLog("served", "^@@READY"))
+                .formatted(image));
+    assertThat(shared().awaitLog("served", "^@@READY"))
         .containsPattern("@@DISK sda serial=sda size=67108864")
         .containsPattern("@@DISK sdb serial=data size=67108864")
         .containsOnlyOnce("@@OUT written");
@@ -168,42 +175,49 @@ class ServedDiskTest {
     isSeenNowhere(root.password());
 
     // Who serves the disk stays where it is.
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: platter.dev/v1alpha1
         kind: VirtualMachineMigration
         metadata: {name: move}
         spec: {vm: served}
         """);
-    CLUSTER.await(
-        "the VM does not move",
-        () -> CLUSTER.kubectl("get", "vmm", "move", "-o", "jsonpath={.status}"),
-        text -> text.contains("\"phase\":\"Succeeded\""));
+    shared()
+        .await(
+            "the VM does not move",
+            () -> shared().kubectl("get", "vmm", "move", "-o", "jsonpath={.status}"),
+            text -> text.contains("\"phase\":\"Succeeded\""));
     assertThat(login("sda")).isEqualTo(root);
 
     var target = root.url().split("/", -1)[1];
     // The guest has written; a container that begins anew would not know.
     var node = nodeOf(root.pod());
-    node.exec("kill", "-9", CLUSTER.processes(node, "default", root.pod(), "java"));
-    CLUSTER.await(
-        "the VM does not say that its disk is lost",
-        () -> CLUSTER.kubectl("get", "events", "--field-selector=reason=DiskLost"),
-        text -> text.contains("that served the disk sda has ended"));
-    CLUSTER.await(
-        "the disk is not served again",
-        () -> CLUSTER.kubectl("get", "vm", "served", "-o", "jsonpath={.status.sources[*].answer}"),
-        text -> text.split("portal", -1).length == 3 && !text.contains(target));
+    node.exec("kill", "-9", shared().processes(node, "default", root.pod(), "java"));
+    shared()
+        .await(
+            "the VM does not say that its disk is lost",
+            () -> shared().kubectl("get", "events", "--field-selector=reason=DiskLost"),
+            text -> text.contains("that served the disk sda has ended"));
+    shared()
+        .await(
+            "the disk is not served again",
+            () ->
+                shared()
+                    .kubectl("get", "vm", "served", "-o", "jsonpath={.status.sources[*].answer}"),
+            text -> text.split("portal", -1).length == 3 && !text.contains(target));
     var next = login("sda");
     assertThat(opens("vm%" + next.password() + "@", next.url())).isTrue();
     assertThat(opens("vm%" + root.password() + "@", next.url())).as("the old password").isFalse();
-    assertThat(CLUSTER.awaitLog("served", "^@@READY")).containsOnlyOnce("@@OUT written");
+    assertThat(shared().awaitLog("served", "^@@READY")).containsOnlyOnce("@@OUT written");
     eachVmOfAGroupHasItsOwn();
   }
 
   private void eachVmOfAGroupHasItsOwn() throws IOException {
-    CLUSTER.kubectl("delete", "vm", "served", "--timeout=90s");
-    CLUSTER.apply(
-        """
+    shared().kubectl("delete", "vm", "served", "--timeout=90s");
+    shared()
+        .apply(
+            """
         apiVersion: platter.dev/v1alpha1
         kind: VirtualMachineGroup
         metadata: {name: all}
@@ -218,22 +232,23 @@ class ServedDiskTest {
                   disks:
                   - {name: root, source: {image: "%s"}, serve: iscsi, target: {device: sda}}
         """
-            .formatted(image));
-    CLUSTER.await(
-        "not both run",
-        () -> CLUSTER.kubectl("get", "vm", "-o", "jsonpath={.items[*].status.phase}"),
-        "Running Running"::equals);
+                .formatted(image));
+    shared()
+        .await(
+            "not both run",
+            () -> shared().kubectl("get", "vm", "-o", "jsonpath={.items[*].status.phase}"),
+            "Running Running"::equals);
     var one = login("all-0", "root");
     var other = login("all-1", "root");
     assertThat(opens("vm%" + one.password() + "@", one.url())).isTrue();
     assertThat(opens("vm%" + one.password() + "@", other.url())).isFalse();
-    CLUSTER.kubectl("delete", "vmgroup", "all", "--timeout=60s");
+    shared().kubectl("delete", "vmgroup", "all", "--timeout=60s");
   }
 
   private static void isSeenNowhere(String password) {
     var base64 = Base64.getEncoder().encodeToString(password.getBytes(UTF_8));
     var shown =
-        CLUSTER.kube().nodes().stream()
+        shared().kube().nodes().stream()
             .map(node -> node.exec("sh", "-c", SHOWN))
             .collect(Collectors.joining());
     assertThat(shown)
@@ -242,12 +257,12 @@ class ServedDiskTest {
         .contains("@@READY")
         .doesNotContain(password, base64);
     var kinds =
-        CLUSTER
+        shared()
             .kubectl("api-resources", "--verbs=list", "-o", "name")
             .lines()
             .filter(kind -> !kind.equals("secrets"))
             .toList();
-    assertThat(CLUSTER.kubectl("get", String.join(",", kinds), "-A", "-o", "json"))
+    assertThat(shared().kubectl("get", String.join(",", kinds), "-A", "-o", "json"))
         .as("objects")
         .contains("PLATTER_CHAP_SECRET")
         .doesNotContain(password, base64);

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.net.httpserver.HttpServer;
@@ -14,12 +15,12 @@ import org.junit.jupiter.api.Test;
  * nothing to the other. The cluster holds their pods to Pod Security profiles.
  */
 class TenantTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
 
   @BeforeAll
   static void makeTenants() {
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: Namespace
         metadata: {name: alice, labels: {pod-security.kubernetes.io/enforce: restricted}}
@@ -51,23 +52,24 @@ class TenantTest {
 
   @AfterAll
   static void nothingIsLeft() {
-    CLUSTER.kubectl("delete", "namespace", "alice", "bob", "--timeout=120s");
-    for (var node : CLUSTER.kube().nodes()) {
-      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    shared().kubectl("delete", "namespace", "alice", "bob", "--timeout=120s");
+    for (var node : shared().kube().nodes()) {
+      shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
     }
   }
 
   private static void login(String namespace, String user, String password) {
-    CLUSTER.kubectl(
-        "-n",
-        namespace,
-        "create",
-        "secret",
-        "docker-registry",
-        "login",
-        "--docker-server=" + CLUSTER.locked().split("/")[0],
-        "--docker-username=" + user,
-        "--docker-password=" + password);
+    shared()
+        .kubectl(
+            "-n",
+            namespace,
+            "create",
+            "secret",
+            "docker-registry",
+            "login",
+            "--docker-server=" + shared().locked().split("/")[0],
+            "--docker-username=" + user,
+            "--docker-password=" + password);
   }
 
   private static String vm(String namespace, String name, String image, String disks) {
@@ -106,54 +108,58 @@ class TenantTest {
         volumeMounts: [{name: theirs, mountPath: /theirs}]
       volumes: [{name: theirs, %s}]
     """
-        .formatted(name, CLUSTER.marker(), volume);
+        .formatted(name, shared().marker(), volume);
   }
 
   private static String conditions(String namespace, String kind, String name) {
-    return CLUSTER.kubectl(
-        "-n", namespace, "get", kind, name, "-o", "jsonpath={.status.conditions}");
+    return shared()
+        .kubectl("-n", namespace, "get", kind, name, "-o", "jsonpath={.status.conditions}");
   }
 
   @Test
   void anImageThatOneLoggedInForIsNotOnTheNodeForTheOther() {
-    CLUSTER.apply(vm("alice", "hers", CLUSTER.locked(), ""));
-    assertThat(CLUSTER.awaitLog("alice", "hers", "^@@READY")).contains("serial=root");
+    shared().apply(vm("alice", "hers", shared().locked(), ""));
+    assertThat(shared().awaitLog("alice", "hers", "^@@READY")).contains("serial=root");
 
     // Alice's login is alice's; there is none of that name here.
-    CLUSTER.apply(vm("bob", "his", CLUSTER.locked(), ""));
+    shared().apply(vm("bob", "his", shared().locked(), ""));
     var refused =
-        CLUSTER.await(
-            "not refused",
-            () -> conditions("bob", "vm", "his"),
-            text -> text.contains("imagePullSecrets"));
+        shared()
+            .await(
+                "not refused",
+                () -> conditions("bob", "vm", "his"),
+                text -> text.contains("imagePullSecrets"));
     assertThat(refused).contains("refused").doesNotContain(PlatterCluster.ALICE);
 
     login("bob", "bob", PlatterCluster.BOB);
-    CLUSTER.kubectl("-n", "bob", "delete", "pod", "his", "--timeout=60s");
-    CLUSTER.awaitLog("bob", "his", "^@@READY");
+    shared().kubectl("-n", "bob", "delete", "pod", "his", "--timeout=60s");
+    shared().awaitLog("bob", "his", "^@@READY");
 
     // A daemon that was started anew has been told no login.
-    CLUSTER.killDaemon(CLUSTER.kube().node(1));
-    CLUSTER.awaitPlatter();
-    CLUSTER.kubectl("-n", "alice", "delete", "pod", "hers", "--timeout=60s");
-    CLUSTER.awaitLog("alice", "hers", "^@@READY");
-    CLUSTER.kubectl("-n", "alice", "delete", "vm", "hers", "--timeout=60s");
-    CLUSTER.kubectl("-n", "bob", "delete", "vm", "his", "--timeout=60s");
+    shared().killDaemon(shared().kube().node(1));
+    shared().awaitPlatter();
+    shared().kubectl("-n", "alice", "delete", "pod", "hers", "--timeout=60s");
+    shared().awaitLog("alice", "hers", "^@@READY");
+    shared().kubectl("-n", "alice", "delete", "vm", "hers", "--timeout=60s");
+    shared().kubectl("-n", "bob", "delete", "vm", "his", "--timeout=60s");
   }
 
   @Test
   void aContainerImageRunsAsAVmAndEndsAsItsProgramDoes() {
-    var image = CLUSTER.pushProgram("program");
+    shared().kubectl("-n", "bob", "delete", "secret", "login", "--ignore-not-found");
+    var image = shared().pushProgram("program");
     var source =
         "{containerImage: {image: '%s', args: ['echo @$(id -u) $WHO; exit 7'], env: {WHO: me}}}";
     for (var tenant : new String[] {"alice", "bob"}) {
-      CLUSTER.apply(
-          vm(tenant, "program", CLUSTER.marker(), "")
-              .replace("{image: \"" + CLUSTER.marker() + "\"}", source.formatted(image))
-              .replace("spec:\n", "spec:\n  restartPolicy: Never\n"));
+      shared()
+          .apply(
+              vm(tenant, "program", shared().marker(), "")
+                  .replace("{image: \"" + shared().marker() + "\"}", source.formatted(image))
+                  .replace("spec:\n", "spec:\n  restartPolicy: Never\n"));
     }
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: Pod
         metadata:
@@ -174,65 +180,78 @@ class TenantTest {
             volumeMounts: [{name: settings, mountPath: /settings}]
           volumes: [{name: settings, configMap: {name: settings}}]
         """
-            .formatted(image));
-    CLUSTER.await(
-        "bob runs what alice logged in for",
-        () -> conditions("bob", "vm", "program"),
-        text -> text.contains("imagePullSecrets"));
-    CLUSTER.await(
-        "no exit status",
-        () -> status("vm", "program", "{.status.phase} {.status.exitCode}"),
-        "Failed 7"::equals);
+                .formatted(image));
+    shared()
+        .await(
+            "bob runs what alice logged in for",
+            () -> conditions("bob", "vm", "program"),
+            text -> text.contains("imagePullSecrets"));
+    shared()
+        .await(
+            "no exit status",
+            () -> status("vm", "program", "{.status.phase} {.status.exitCode}"),
+            "Failed 7"::equals);
     assertThat(conditions("alice", "vm", "program")).contains("Exited");
-    assertThat(CLUSTER.kubectl("-n", "alice", "logs", "program")).isEqualTo("@1234 me\n");
-    CLUSTER.await("not ended", () -> status("pod", "pod", "{.status.phase}"), "Succeeded"::equals);
-    assertThat(CLUSTER.kubectl("-n", "alice", "logs", "pod"))
+    assertThat(shared().kubectl("-n", "alice", "logs", "program")).isEqualTo("@1234 me\n");
+    shared().await("not ended", () -> status("pod", "pod", "{.status.phase}"), "Succeeded"::equals);
+    assertThat(shared().kubectl("-n", "alice", "logs", "pod"))
         .isEqualTo("@/etc green-41 tulip-97\n");
-    CLUSTER.kubectl("-n", "alice", "delete", "vm/program", "pod/pod", "--timeout=60s");
-    CLUSTER.kubectl("-n", "bob", "delete", "vm", "program", "--timeout=60s");
+    shared().kubectl("-n", "alice", "delete", "vm/program", "pod/pod", "--timeout=60s");
+    shared().kubectl("-n", "bob", "delete", "vm", "program", "--timeout=60s");
   }
 
   private static String status(String kind, String name, String path) {
-    return CLUSTER.kubectl("-n", "alice", "get", kind, name, "-o", "jsonpath=" + path);
+    return shared().kubectl("-n", "alice", "get", kind, name, "-o", "jsonpath=" + path);
   }
 
   @Test
   void namesMeanWhatTheNamespaceOfThePodHas() {
-    var kube = CLUSTER.kube();
-    CLUSTER.apply(pod("config", "configMap: {name: settings}"));
-    CLUSTER.apply(pod("secret", "secret: {secretName: token}"));
+    var kube = shared().kube();
+    shared().apply(pod("config", "configMap: {name: settings}"));
+    shared().apply(pod("secret", "secret: {secretName: token}"));
     for (var missing : new String[] {"configmap \"settings\"", "secret \"token\""}) {
-      CLUSTER.await(
-          "nobody misses " + missing,
-          () -> CLUSTER.kubectl("-n", "bob", "get", "events"),
-          text -> text.contains(missing + " not found"));
+      shared()
+          .await(
+              "nobody misses " + missing,
+              () -> shared().kubectl("-n", "bob", "get", "events"),
+              text -> text.contains(missing + " not found"));
     }
     assertRefused(
         pod("claim", "persistentVolumeClaim: {claimName: data}"),
         "no PersistentVolumeClaim data in namespace bob");
     // A name has no way to say whose it is meant to be.
-    CLUSTER.apply(pod("slash", "configMap: {name: alice/settings}"));
-    CLUSTER.await(
-        "nobody minds the slash",
-        () ->
-            CLUSTER.kubectl(
-                "-n", "bob", "get", "events", "--field-selector", "involvedObject.name=slash"),
-        text -> text.contains("MountVolume.SetUp failed"));
-    CLUSTER.apply(
-        vm(
-            "bob",
-            "disk",
-            CLUSTER.marker(),
-            "- {type: PersistentVolumeClaim, source: {name: data}, target: {device: sdb}}"));
-    CLUSTER.await(
-        "it has a claim of alice's",
-        () -> conditions("bob", "vm", "disk"),
-        text -> text.contains("no PersistentVolumeClaim data in namespace bob"));
-    CLUSTER.kubectl("-n", "bob", "delete", "vm", "disk", "--timeout=60s");
+    shared().apply(pod("slash", "configMap: {name: alice/settings}"));
+    shared()
+        .await(
+            "nobody minds the slash",
+            () ->
+                shared()
+                    .kubectl(
+                        "-n",
+                        "bob",
+                        "get",
+                        "events",
+                        "--field-selector",
+                        "involvedObject.name=slash"),
+            text -> text.contains("MountVolume.SetUp failed"));
+    shared()
+        .apply(
+            vm(
+                "bob",
+                "disk",
+                shared().marker(),
+                "- {type: PersistentVolumeClaim, source: {name: data}, target: {device: sdb}}"));
+    shared()
+        .await(
+            "it has a claim of alice's",
+            () -> conditions("bob", "vm", "disk"),
+            text -> text.contains("no PersistentVolumeClaim data in namespace bob"));
+    shared().kubectl("-n", "bob", "delete", "vm", "disk", "--timeout=60s");
 
     // Of the same name, in the namespace of the pod: now they start, each with its own.
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: ConfigMap
         metadata: {name: settings, namespace: bob}
@@ -243,10 +262,10 @@ class TenantTest {
         metadata: {name: token, namespace: bob}
         stringData: {value: rose-33}
         """);
-    assertThat(CLUSTER.awaitLog("bob", "config", "^@@READY"))
+    assertThat(shared().awaitLog("bob", "config", "^@@READY"))
         .contains(base64("blue-12"))
         .doesNotContain(base64("green-41"));
-    assertThat(CLUSTER.awaitLog("bob", "secret", "^@@READY"))
+    assertThat(shared().awaitLog("bob", "secret", "^@@READY"))
         .contains(base64("rose-33"))
         .doesNotContain(base64("tulip-97"));
     kube.kubectl("-n", "bob", "delete", "pods", "--all", "--timeout=60s");
@@ -258,7 +277,7 @@ class TenantTest {
 
   private static void assertRefused(String yaml, String why) {
     try {
-      CLUSTER.apply(yaml);
+      shared().apply(yaml);
     } catch (AssertionError e) {
       assertThat(e).hasMessageContaining(why).hasMessageNotContaining("failed to call webhook");
       return;
@@ -268,7 +287,7 @@ class TenantTest {
 
   @Test
   void aWebServerLeadsNobodyToTheNode() throws IOException {
-    var address = new InetSocketAddress(CLUSTER.kube().outside(), 0);
+    var address = new InetSocketAddress(shared().kube().outside(), 0);
     var server = HttpServer.create(address, 0);
     server.createContext(
         "/",
@@ -281,13 +300,19 @@ class TenantTest {
     try {
       var url =
           "http://%s:%d/disk".formatted(address.getHostString(), server.getAddress().getPort());
-      CLUSTER.apply(
-          vm("bob", "web", CLUSTER.marker(), "- {name: data, source: {http: \"" + url + "\"}}"));
-      CLUSTER.await(
-          "not refused",
-          () -> conditions("bob", "vm", "web"),
-          text -> text.contains("leads elsewhere (302)"));
-      CLUSTER.kubectl("-n", "bob", "delete", "vm", "web", "--timeout=60s");
+      shared()
+          .apply(
+              vm(
+                  "bob",
+                  "web",
+                  shared().marker(),
+                  "- {name: data, source: {http: \"" + url + "\"}}"));
+      shared()
+          .await(
+              "not refused",
+              () -> conditions("bob", "vm", "web"),
+              text -> text.contains("leads elsewhere (302)"));
+      shared().kubectl("-n", "bob", "delete", "vm", "web", "--timeout=60s");
     } finally {
       server.stop(0);
     }
@@ -295,10 +320,10 @@ class TenantTest {
 
   @Test
   void theSocketOfALauncherIsForItsOwnVm() {
-    CLUSTER.apply(vm("alice", "one", CLUSTER.marker(), ""));
-    CLUSTER.apply(vm("bob", "two", CLUSTER.marker(), ""));
-    CLUSTER.awaitLog("alice", "one", "^@@READY");
-    CLUSTER.awaitLog("bob", "two", "^@@READY");
+    shared().apply(vm("alice", "one", shared().marker(), ""));
+    shared().apply(vm("bob", "two", shared().marker(), ""));
+    shared().awaitLog("alice", "one", "^@@READY");
+    shared().awaitLog("bob", "two", "^@@READY");
     var hers = qemu("alice", "one");
     var his = qemu("bob", "two");
 
@@ -308,21 +333,22 @@ class TenantTest {
         .doesNotContain("\n/var/lib/platter", "\n/run/platter");
     // Another launcher in his pod ends what he has, and starts it anew.
     inside("timeout 20 /opt/platter/bin/launch >/dev/null 2>&1 &");
-    CLUSTER.await(
-        "his VM is the one it was",
-        () -> CLUSTER.processes(CLUSTER.kube().node(1), "bob", "two", "qemu-system"),
-        pid -> !pid.equals(his));
+    shared()
+        .await(
+            "his VM is the one it was",
+            () -> shared().processes(shared().kube().node(1), "bob", "two", "qemu-system"),
+            pid -> !pid.equals(his));
     assertThat(qemu("alice", "one")).isEqualTo(hers);
     assertThat(conditions("alice", "pod", "one")).contains("The guest runs.");
-    CLUSTER.kubectl("-n", "alice", "delete", "vm", "one", "--timeout=60s");
-    CLUSTER.kubectl("-n", "bob", "delete", "vm", "two", "--timeout=60s");
+    shared().kubectl("-n", "alice", "delete", "vm", "one", "--timeout=60s");
+    shared().kubectl("-n", "bob", "delete", "vm", "two", "--timeout=60s");
   }
 
   private static String inside(String script) {
-    return CLUSTER.kube().tryKubectl("-n", "bob", "exec", "two", "--", "sh", "-c", script).out();
+    return shared().kube().tryKubectl("-n", "bob", "exec", "two", "--", "sh", "-c", script).out();
   }
 
   private static String qemu(String namespace, String name) {
-    return CLUSTER.qemu(CLUSTER.kube().node(1), namespace, name);
+    return shared().qemu(shared().kube().node(1), namespace, name);
   }
 }

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.PlatterImage;
@@ -32,7 +33,6 @@ class UpgradeTest {
   private static final String NODE =
       "{range .items[*]}{.metadata.labels}{.metadata.annotations}{.spec}{end}";
 
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static TickingVm vm;
 
   @BeforeAll
@@ -40,34 +40,35 @@ class UpgradeTest {
     var previous = System.getProperty("platter.previous");
     if (previous != null) {
       var archive = Path.of(previous, "target/container/platter.tar");
-      CLUSTER.kube().nodes().forEach(node -> node.loadImage(archive));
-      CLUSTER.platter().install(Path.of(previous, "platter"), "--image", PREVIOUS);
+      shared().kube().nodes().forEach(node -> node.loadImage(archive));
+      shared().platter().install(Path.of(previous, "platter"), "--image", PREVIOUS);
     }
-    vm = new TickingVm(CLUSTER, "steady");
+    vm = new TickingVm(shared(), "steady");
   }
 
   /** The cluster is not ours alone. */
   @AfterAll
   static void putBack() {
-    CLUSTER.install();
-    CLUSTER.kubectl("delete", "vm", "--all", "--timeout=90s");
+    shared().install();
+    shared().kubectl("delete", "vm", "--all", "--timeout=90s");
   }
 
   @Test
   @Order(1)
   void anUpgradeReplacesPlatterAndNoGuest() {
     var before = pods("{.metadata.name}").lines().toList();
-    for (var node : CLUSTER.kube().nodes()) {
+    for (var node : shared().kube().nodes()) {
       node.exec("ctr", "-n", "k8s.io", "images", "tag", "--force", PlatterImage.NAME, NEXT);
     }
-    CLUSTER.install("--image", NEXT, "--pool", "later=/var/lib/platter/pools/later");
+    shared().install("--image", NEXT, "--pool", "later=/var/lib/platter/pools/later");
 
-    CLUSTER.await(
-        "pods of before are left",
-        () -> pods("{.metadata.name}"),
-        names -> before.stream().noneMatch(names::contains));
+    shared()
+        .await(
+            "pods of before are left",
+            () -> pods("{.metadata.name}"),
+            names -> before.stream().noneMatch(names::contains));
     assertThat(pods("{.spec.containers[*].image}").lines().toList()).hasSize(4).containsOnly(NEXT);
-    assertThat(CLUSTER.kubectl("get", "node", "node1", "--show-labels"))
+    assertThat(shared().kubectl("get", "node", "node1", "--show-labels"))
         .contains("usage.platter.dev/later=true");
     vm.goesOn();
     vm.hasMissedNothing();
@@ -75,59 +76,61 @@ class UpgradeTest {
 
   /** The same of each pod of Platter, a line each. */
   private static String pods(String what) {
-    return CLUSTER.kubectl(
-        "-n",
-        "platter-system",
-        "get",
-        "pods",
-        "-o",
-        "jsonpath={range .items[*]}" + what + "{\"\\n\"}{end}");
+    return shared()
+        .kubectl(
+            "-n",
+            "platter-system",
+            "get",
+            "pods",
+            "-o",
+            "jsonpath={range .items[*]}" + what + "{\"\\n\"}{end}");
   }
 
   @Test
   @Order(2)
   void anUninstallIsRefusedWhileThereAreVms() throws IOException {
-    var refused = CLUSTER.uninstall();
+    var refused = shared().uninstall();
     assertThat(refused.status()).as(refused.err()).isEqualTo(5);
     assertThat(refused.out()).isEmpty();
     assertThat(refused.err()).contains("vm default/steady");
     vm.hasMissedNothing();
 
     // The new daemon ends what the old one began.
-    CLUSTER.kubectl("delete", "vm", "steady", "--timeout=90s");
-    CLUSTER.await("left on node1", () -> CLUSTER.leftOn(vm.node()), String::isEmpty);
+    shared().kubectl("delete", "vm", "steady", "--timeout=90s");
+    shared().await("left on node1", () -> shared().leftOn(vm.node()), String::isEmpty);
   }
 
   @Test
   @Order(3)
   void anUninstallLeavesNothingInTheCluster() throws IOException {
-    var uninstall = CLUSTER.uninstall();
+    var uninstall = shared().uninstall();
     assertThat(uninstall.status()).as(uninstall.err()).isZero();
-    CLUSTER.kube().kubectlReading(uninstall.out(), "delete", "--timeout=90s", "-f", "-");
+    shared().kube().kubectlReading(uninstall.out(), "delete", "--timeout=90s", "-f", "-");
     var commands = FOR_NODES.matcher(uninstall.err()).results().toList();
     assertThat(commands).as(uninstall.err()).hasSize(2);
-    commands.forEach(command -> CLUSTER.kubectl((Object[]) command.group(1).split(" ")));
+    commands.forEach(command -> shared().kubectl((Object[]) command.group(1).split(" ")));
 
     // What is made of definitions, and by kubelets, follows in a moment.
-    CLUSTER.await("objects are left", UpgradeTest::objects, String::isEmpty);
-    CLUSTER.await(
-        "nodes still know of it",
-        () -> CLUSTER.kubectl("get", "nodes,csinodes", "-o", "jsonpath=" + NODE),
-        text -> !text.contains("platter") && !text.contains("extraRuntime"));
-    for (var node : CLUSTER.kube().nodes()) {
-      assertThat(CLUSTER.leftOn(node)).isEmpty();
+    shared().await("objects are left", UpgradeTest::objects, String::isEmpty);
+    shared()
+        .await(
+            "nodes still know of it",
+            () -> shared().kubectl("get", "nodes,csinodes", "-o", "jsonpath=" + NODE),
+            text -> !text.contains("platter") && !text.contains("extraRuntime"));
+    for (var node : shared().kube().nodes()) {
+      assertThat(shared().leftOn(node)).isEmpty();
     }
   }
 
   /** Of all kinds that there are, those that are named after Platter; events are history. */
   private static String objects() {
     var kinds =
-        CLUSTER
+        shared()
             .kubectl("api-resources", "--verbs=list,get", "-o", "name")
             .lines()
             .filter(kind -> !kind.startsWith("events"))
             .collect(Collectors.joining(","));
-    return CLUSTER
+    return shared()
         .kubectl("get", kinds, "-A", "-o", "name")
         .lines()
         .filter(name -> name.contains("platter") || name.contains("virtlet"))

@@ -1,5 +1,6 @@
 package dev.platter.e2e;
 
+import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.lab.FileServer;
@@ -16,7 +17,6 @@ import org.junit.jupiter.api.Test;
 
 /** VMs on volumes that a CSI driver makes which Platter knows nothing of. */
 class VolumeTest {
-  private static final PlatterCluster CLUSTER = PlatterCluster.shared();
   private static final String READ = "dd if=$(disk root) bs=1M skip=100 count=1 | head -c 9";
   private static final String WRITE =
       "echo persisted | dd of=$(disk root) bs=1M seek=100 conv=notrunc; sync";
@@ -24,7 +24,7 @@ class VolumeTest {
 
   @BeforeAll
   static void start() {
-    driver = HostPathCsi.start(CLUSTER.kube(), CLUSTER.kube().node(1));
+    driver = HostPathCsi.start(shared().kube(), shared().kube().node(1));
   }
 
   @AfterAll
@@ -34,27 +34,33 @@ class VolumeTest {
 
   @AfterEach
   void nothingIsLeft() {
-    CLUSTER.kubectl("delete", "statefulsets,vm,pods", "--all", "--timeout=90s");
-    CLUSTER.kubectl("delete", "vmid,vmidset,pvc", "--all", "--timeout=60s");
-    CLUSTER.await(
-        "images, claims, snapshots or volumes are left",
-        () ->
-            CLUSTER.kubectl(
-                "get", "vmimage,pods,pvc,volumesnapshots,volumesnapshotcontents,pv", "-o", "name"),
-        String::isEmpty);
-    for (var node : CLUSTER.kube().nodes()) {
-      CLUSTER.await("left on " + node.name(), () -> CLUSTER.leftOn(node), String::isEmpty);
+    shared().kubectl("delete", "statefulsets,vm,pods", "--all", "--timeout=90s");
+    shared().kubectl("delete", "vmid,vmidset,pvc", "--all", "--timeout=60s");
+    shared()
+        .await(
+            "images, claims, snapshots or volumes are left",
+            () ->
+                shared()
+                    .kubectl(
+                        "get",
+                        "vmimage,pods,pvc,volumesnapshots,volumesnapshotcontents,pv",
+                        "-o",
+                        "name"),
+            String::isEmpty);
+    for (var node : shared().kube().nodes()) {
+      shared().await("left on " + node.name(), () -> shared().leftOn(node), String::isEmpty);
     }
-    assertThat(CLUSTER.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
+    assertThat(shared().kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
         .doesNotContain("disk-");
   }
 
   @Test
   void aVmWritesToClaimsOfBothKindsThatADriverMakesOnDemand() {
-    CLUSTER.apply(
-        claim("files", "Filesystem", HostPathCsi.AT_ONCE, "64Mi")
-            + claim("device", "Block", HostPathCsi.LATE, "64Mi")
-            + """
+    shared()
+        .apply(
+            claim("files", "Filesystem", HostPathCsi.AT_ONCE, "64Mi")
+                + claim("device", "Block", HostPathCsi.LATE, "64Mi")
+                + """
             apiVersion: platter.dev/v1alpha1
             kind: VirtualMachine
             metadata: {name: writer}
@@ -75,16 +81,17 @@ class VolumeTest {
                   #marker: echo on-files | dd of=/dev/sdb conv=notrunc; sync; head -c 8 /dev/sdb
                   #marker: echo on-device | dd of=/dev/sdc conv=notrunc; sync; head -c 9 /dev/sdc
             """
-                .formatted(CLUSTER.marker()));
-    assertThat(CLUSTER.awaitLog("writer", "^@@READY"))
+                    .formatted(shared().marker()));
+    assertThat(shared().awaitLog("writer", "^@@READY"))
         .containsPattern("@@DISK sdb .*size=62914560") // disk.img leaves room for its file system
         .containsPattern("@@DISK sdc .*size=67108864")
         .contains("@@OUT on-files")
         .contains("@@OUT on-device");
-    CLUSTER.kubectl("delete", "vm", "writer", "--timeout=60s");
+    shared().kubectl("delete", "vm", "writer", "--timeout=60s");
     // Without us: another pod reads what the guest wrote.
-    CLUSTER.apply(
-        """
+    shared()
+        .apply(
+            """
         apiVersion: v1
         kind: Pod
         metadata: {name: reader}
@@ -100,7 +107,7 @@ class VolumeTest {
           - {name: files, persistentVolumeClaim: {claimName: files}}
           - {name: device, persistentVolumeClaim: {claimName: device}}
         """);
-    assertThat(CLUSTER.awaitLog("reader", "^on-device")).isEqualTo("on-files\non-device\n");
+    assertThat(shared().awaitLog("reader", "^on-device")).isEqualTo("on-files\non-device\n");
   }
 
   /** Boots from a block device; the same image is in a file system beside it. */
@@ -126,68 +133,82 @@ class VolumeTest {
           #!/bin/sh
           #marker: %2$s
     """
-        .formatted(CLUSTER.marker(), String.join("\n      #marker: ", commands));
+        .formatted(shared().marker(), String.join("\n      #marker: ", commands));
   }
 
   @Test
   void anImageIsOnItsClaimsFromTheFirstStartOnAndOtherBytesAreLeftAlone() {
-    CLUSTER.apply(
-        claim("device", "Block", HostPathCsi.AT_ONCE, "128Mi")
-            + claim("files", "Filesystem", HostPathCsi.LATE, "160Mi"));
+    shared()
+        .apply(
+            claim("device", "Block", HostPathCsi.AT_ONCE, "128Mi")
+                + claim("files", "Filesystem", HostPathCsi.LATE, "160Mi"));
     var read = List.of(READ, READ.replace("root", "files"));
-    CLUSTER.apply(
-        persistent(read.getFirst() + " | grep persisted", WRITE, WRITE.replace("root", "files")));
-    assertThat(CLUSTER.awaitLog("lasting", "^@@READY"))
+    shared()
+        .apply(
+            persistent(
+                read.getFirst() + " | grep persisted", WRITE, WRITE.replace("root", "files")));
+    assertThat(shared().awaitLog("lasting", "^@@READY"))
         .containsPattern("@@DISK sda serial=root size=134217728")
         .containsPattern("@@DISK sdb serial=files size=159383552")
         .doesNotContain("@@OUT persisted");
-    CLUSTER.await(
-        "the disks are not told",
-        () -> CLUSTER.kubectl("get", "vm", "lasting", "-o", "jsonpath={.status.disks[*].digest}"),
-        text -> text.matches("(sha256:\\p{XDigit}{64}) \\1"));
-    CLUSTER.kubectl("delete", "vm", "lasting", "--timeout=60s");
+    shared()
+        .await(
+            "the disks are not told",
+            () ->
+                shared()
+                    .kubectl("get", "vm", "lasting", "-o", "jsonpath={.status.disks[*].digest}"),
+            text -> text.matches("(sha256:\\p{XDigit}{64}) \\1"));
+    shared().kubectl("delete", "vm", "lasting", "--timeout=60s");
 
     var record = record();
-    assertThat(record).contains("\"image\":\"" + CLUSTER.marker() + "\"", "\"complete\":true");
+    assertThat(record).contains("\"image\":\"" + shared().marker() + "\"", "\"complete\":true");
     annotate(
         record
-            .replace(CLUSTER.marker(), "a.example/other:1")
+            .replace(shared().marker(), "a.example/other:1")
             .replaceAll("sha256:.", "sha256:" + "0"));
-    CLUSTER.apply(persistent(READ));
-    CLUSTER.await(
-        "the VM starts with another image's disk",
-        () -> CLUSTER.kubectl("get", "vm", "lasting", "-o", "jsonpath={.status.conditions}"),
-        text -> text.contains("\"Refused\"") && text.contains("holds the image a.example/other:1"));
-    CLUSTER.kubectl("delete", "vm", "lasting", "--timeout=60s");
+    shared().apply(persistent(READ));
+    shared()
+        .await(
+            "the VM starts with another image's disk",
+            () -> shared().kubectl("get", "vm", "lasting", "-o", "jsonpath={.status.conditions}"),
+            text ->
+                text.contains("\"Refused\"") && text.contains("holds the image a.example/other:1"));
+    shared().kubectl("delete", "vm", "lasting", "--timeout=60s");
     annotate(record);
 
-    CLUSTER.apply(persistent(read.toArray(String[]::new)));
-    assertThat(CLUSTER.awaitLog("lasting", "^@@READY"))
+    shared().apply(persistent(read.toArray(String[]::new)));
+    assertThat(shared().awaitLog("lasting", "^@@READY"))
         .containsPattern("(?s)@@OUT persisted.*@@OUT persisted");
     assertThat(record()).isEqualTo(record);
   }
 
   private static String record() {
-    return CLUSTER.kubectl(
-        "get", "pvc", "device", "-o", "jsonpath={.metadata.annotations.platter\\.dev/fill-record}");
+    return shared()
+        .kubectl(
+            "get",
+            "pvc",
+            "device",
+            "-o",
+            "jsonpath={.metadata.annotations.platter\\.dev/fill-record}");
   }
 
   private static void annotate(String record) {
-    CLUSTER.kubectl(
-        "annotate", "--overwrite", "pvc", "device", "platter.dev/fill-record=" + record);
+    shared()
+        .kubectl("annotate", "--overwrite", "pvc", "device", "platter.dev/fill-record=" + record);
   }
 
   /** The web server, the registry and a client of ours; the oracle is qemu-img on the node. */
   @Test
   void claimsAreFilledFromTheWebFromARegistryAndByAnUpload() throws Exception {
     var disk = MarkerGuest.qcow2();
-    try (var web = FileServer.http(CLUSTER.kube().outside(), disk.getParent())) {
-      CLUSTER.apply(
-          source("web", "{http: {url: \"" + web.url(disk.getFileName().toString()) + "\"}}")
-              + source("registry", "{registry: {image: \"" + CLUSTER.marker() + "\"}}")
-              + filled("files", "Filesystem", HostPathCsi.AT_ONCE, "web")
-              + filled("device", "Block", HostPathCsi.LATE, "registry")
-              + """
+    try (var web = FileServer.http(shared().kube().outside(), disk.getParent())) {
+      shared()
+          .apply(
+              source("web", "{http: {url: \"" + web.url(disk.getFileName().toString()) + "\"}}")
+                  + source("registry", "{registry: {image: \"" + shared().marker() + "\"}}")
+                  + filled("files", "Filesystem", HostPathCsi.AT_ONCE, "web")
+                  + filled("device", "Block", HostPathCsi.LATE, "registry")
+                  + """
               apiVersion: v1
               kind: Pod
               metadata: {name: reader}
@@ -204,29 +225,34 @@ class VolumeTest {
                 - {name: device, persistentVolumeClaim: {claimName: device}}
               """);
       var said =
-          CLUSTER.plugin(
-              "upload", disk, "sent", "--size=160Mi", "--storage-class=" + HostPathCsi.LATE);
+          shared()
+              .plugin(
+                  "upload", disk, "sent", "--size=160Mi", "--storage-class=" + HostPathCsi.LATE);
       assertThat(said).contains("sent is bound");
-      CLUSTER.awaitLog("reader", "^there");
+      shared().awaitLog("reader", "^there");
     }
     for (var claim : List.of("files", "device", "sent")) {
-      var volume = CLUSTER.kubectl("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}");
-      var handle = CLUSTER.kubectl("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}");
+      var volume = shared().kubectl("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}");
+      var handle = shared().kubectl("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}");
       var path = "/var/lib/kubelet/plugins/csi-hostpath/data/" + handle;
       var raw = claim.equals("device") ? path : path + "/disk.img";
       var same =
-          CLUSTER.kube().node(1).exec("qemu-img", "compare", "-f", "raw", "-F", "qcow2", raw, disk);
+          shared()
+              .kube()
+              .node(1)
+              .exec("qemu-img", "compare", "-f", "raw", "-F", "qcow2", raw, disk);
       assertThat(same).as(claim).contains("identical");
     }
-    CLUSTER.await(
-        "the imports do not say that they are done",
-        () -> CLUSTER.kubectl("get", "diskimports,diskuploads"),
-        text ->
-            text.matches(
-                "(?s).*registry +device +100% +True +Filled.*web +files +100% +True"
-                    + " +Filled.*sent +sent +100% +True +Filled.*"));
-    assertThat(CLUSTER.kubectl("get", "pods,pvc", "-o", "name")).doesNotContain("platter-fill-");
-    CLUSTER.kubectl("delete", "diskimports,diskuploads", "--all");
+    shared()
+        .await(
+            "the imports do not say that they are done",
+            () -> shared().kubectl("get", "diskimports,diskuploads"),
+            text ->
+                text.matches(
+                    "(?s).*registry +device +100% +True +Filled.*web +files +100% +True"
+                        + " +Filled.*sent +sent +100% +True +Filled.*"));
+    assertThat(shared().kubectl("get", "pods,pvc", "-o", "name")).doesNotContain("platter-fill-");
+    shared().kubectl("delete", "diskimports,diskuploads", "--all");
   }
 
   private static String source(String name, String source) {
@@ -264,7 +290,7 @@ class VolumeTest {
   }
 
   private static String image() {
-    return CLUSTER.markerByDigest();
+    return shared().markerByDigest();
   }
 
   private static String pets(int replicas, String... commands) {
@@ -302,46 +328,48 @@ class VolumeTest {
   @Test
   void eachPodBootsFromAClaimOfItsOwnThatWasMadeFromOneImport() {
     var before = imports();
-    CLUSTER.apply(pets(2, READ + " | grep persisted", WRITE));
+    shared().apply(pets(2, READ + " | grep persisted", WRITE));
     for (var pod : new String[] {"pet-0", "pet-1"}) {
-      assertThat(CLUSTER.awaitLog(pod, "^@@READY"))
+      assertThat(shared().awaitLog(pod, "^@@READY"))
           .containsPattern("@@DISK sda serial=root size=268435456")
           .doesNotContain("@@OUT persisted");
     }
-    assertThat(CLUSTER.kubectl("get", "vmid", "-o", "wide"))
+    assertThat(shared().kubectl("get", "vmid", "-o", "wide"))
         .containsPattern("pet-0 +true +PersistentVolume +vmid-pet-0 +pets")
         .containsPattern("pet-1 +true +PersistentVolume +vmid-pet-1 +pets");
-    assertThat(CLUSTER.kubectl("get", "vmimage,volumesnapshots", "-o", "name").lines()).hasSize(2);
+    assertThat(shared().kubectl("get", "vmimage,volumesnapshots", "-o", "name").lines()).hasSize(2);
     // Two claims of identities; the one that the image was written to is not needed any more.
-    assertThat(CLUSTER.kubectl("get", "pvc", "-o", "name").lines())
+    assertThat(shared().kubectl("get", "pvc", "-o", "name").lines())
         .containsExactlyInAnyOrder(
             "persistentvolumeclaim/vmid-pet-0", "persistentvolumeclaim/vmid-pet-1");
     var after = imports();
     after.removeAll(before);
     assertThat(after).as("pods that wrote the image").hasSize(1);
 
-    CLUSTER.apply(pets(1, READ));
-    CLUSTER.kubectl("delete", "pod", "pet-0", "--timeout=60s");
-    assertThat(CLUSTER.awaitLog("pet-0", "^@@READY")).contains("@@OUT persisted");
+    shared().apply(pets(1, READ));
+    shared().kubectl("delete", "pod", "pet-0", "--timeout=60s");
+    assertThat(shared().awaitLog("pet-0", "^@@READY")).contains("@@OUT persisted");
 
     // Deleting it waits for its VM.
-    CLUSTER.kubectl("delete", "vmid", "pet-0", "--wait=false");
-    CLUSTER.await(
-        "the claim stays",
-        () -> CLUSTER.kubectl("get", "pvc", "vmid-pet-0"),
-        text -> text.contains("Terminating"));
-    CLUSTER.kubectl("delete", "statefulset", "pet", "--timeout=60s");
-    CLUSTER.kubectl("wait", "--for=delete", "vmid/pet-0", "--timeout=60s");
+    shared().kubectl("delete", "vmid", "pet-0", "--wait=false");
+    shared()
+        .await(
+            "the claim stays",
+            () -> shared().kubectl("get", "pvc", "vmid-pet-0"),
+            text -> text.contains("Terminating"));
+    shared().kubectl("delete", "statefulset", "pet", "--timeout=60s");
+    shared().kubectl("wait", "--for=delete", "vmid/pet-0", "--timeout=60s");
   }
 
   /** The UIDs of the pods that ever filled a claim, as kubelet and scheduler tell. */
   private static Set<String> imports() {
     var events =
-        CLUSTER.kubectl(
-            "get",
-            "events",
-            "-o",
-            "jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid}{'\\n'}{end}");
+        shared()
+            .kubectl(
+                "get",
+                "events",
+                "-o",
+                "jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid}{'\\n'}{end}");
     return events
         .lines()
         .filter(line -> line.contains("-fill "))
@@ -351,20 +379,21 @@ class VolumeTest {
 
   @Test
   void whatKeepsAnIdentityFromItsVolumeIsSaid() {
-    CLUSTER.apply(identity("no-class", "nowhere", "256Mi") + identity("small", "hostpath", "1Mi"));
+    shared().apply(identity("no-class", "nowhere", "256Mi") + identity("small", "hostpath", "1Mi"));
     for (var name : new String[] {"no-class", "small"}) {
-      CLUSTER.kubectl("wait", "--for=condition=Ready=false", "vmid/" + name, "--timeout=60s");
+      shared().kubectl("wait", "--for=condition=Ready=false", "vmid/" + name, "--timeout=60s");
     }
     assertThat(message("no-class")).contains("There is no StorageClass nowhere");
-    CLUSTER.await(
-        "the size is not checked",
-        () -> message("small"),
-        text -> text.contains("its image needs"));
+    shared()
+        .await(
+            "the size is not checked",
+            () -> message("small"),
+            text -> text.contains("its image needs"));
   }
 
   private static String message(String identity) {
-    return CLUSTER.kubectl(
-        "get", "vmid", identity, "-o", "jsonpath={.status.conditions[0].message}");
+    return shared()
+        .kubectl("get", "vmid", identity, "-o", "jsonpath={.status.conditions[0].message}");
   }
 
   private static String identity(String name, String storageClass, String size) {
