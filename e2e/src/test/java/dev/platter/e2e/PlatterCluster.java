@@ -187,6 +187,7 @@ final class PlatterCluster implements AutoCloseable {
   /** The plugin of kubectl, as kubectl calls it. */
   String plugin(Object... words) {
     return administrator()
+        .within(PATIENCE)
         .check(Stream.concat(Stream.of(PLUGIN), Stream.of(words)).toArray())
         .out();
   }

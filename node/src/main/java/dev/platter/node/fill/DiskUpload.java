@@ -31,6 +31,9 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
@@ -39,10 +42,21 @@ import org.jspecify.annotations.Nullable;
  * too late for the server is sent in another order. The server is told the digest, and completes
  * nothing that has another.
  *
+ * <p>Tunnels lose the end of what goes through them now and then, and say nothing. So the server is
+ * asked on another connection how far it has come, and one on which nothing moves is given up.
+ *
  * @param tries how often in a row nothing may come of it
+ * @param still for how long there may be no answer before the server is asked; twice that, and it
+ *     has not come further, is too long
  */
-public record DiskUpload(Path file, URI url, Optional<String> token, int tries, Duration pause) {
+public record DiskUpload(
+    Path file, URI url, Optional<String> token, int tries, Duration pause, Duration still) {
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Duration STILL = Duration.ofSeconds(15);
+
+  public DiskUpload(Path file, URI url, Optional<String> token, int tries, Duration pause) {
+    this(file, url, token, tries, pause, STILL);
+  }
 
   /** What the server has. */
   public record Done(String digest, String format, long size, long sent) {}
@@ -144,17 +158,45 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
 
   /** Where the server wants to go on; 0 if it knows of nothing, or is away. */
   private long offset(HttpClient client, long length) throws IOException {
+    var there = there(client, length);
+    return there < length ? Math.max(0, there) : 0;
+  }
+
+  /** How much of it the server has; -1 if it knows of nothing, or is away. */
+  private long there(HttpClient client, long length) throws IOException {
     try {
       var there =
           client.send(
               request().timeout(Duration.ofSeconds(30)).HEAD().build(), BodyHandlers.discarding());
       var total = there.headers().firstValueAsLong("Upload-Length").orElse(-1);
-      var offset = there.headers().firstValueAsLong("Upload-Offset").orElse(0);
-      return total == length && offset < length ? offset : 0;
+      var offset = there.headers().firstValueAsLong("Upload-Offset").orElse(-1);
+      return total == length ? offset : -1;
     } catch (InterruptedException e) {
       throw interrupted();
     } catch (IOException e) {
-      return 0;
+      return -1;
+    }
+  }
+
+  private HttpResponse<byte[]> answer(HttpClient client, HttpRequest request, long length)
+      throws IOException, InterruptedException {
+    var answer = client.sendAsync(request, BodyHandlers.ofByteArray());
+    try {
+      for (var before = -2L; ; ) {
+        try {
+          return answer.get(still.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+          var now = there(client, length);
+          if (now == before && now < length) { // With all of it, the server may take its time.
+            throw new Again(shown() + ": nothing moves after " + Math.max(0, now) + " bytes");
+          }
+          before = now;
+        }
+      }
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof IOException failure ? failure : new IOException(e.getCause());
+    } finally {
+      answer.cancel(true);
     }
   }
 
@@ -180,7 +222,7 @@ public record DiskUpload(Path file, URI url, Optional<String> token, int tries, 
             .PUT(body)
             .build();
     try {
-      return done(client.send(request, BodyHandlers.ofByteArray()), digest, length - offset);
+      return done(answer(client, request, length), digest, length - offset);
     } catch (InterruptedException e) {
       throw interrupted();
     } catch (ConnectException e) {

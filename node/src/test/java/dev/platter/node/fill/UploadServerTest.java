@@ -12,6 +12,7 @@ import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -402,6 +403,55 @@ class UploadServerTest {
     return new DiskUpload(
             file, URI.create(url(server, "/disk")), Optional.of(TOKEN), 3, Duration.ofMillis(50))
         .run(Progress.NONE);
+  }
+
+  /** To a server; of the first connection the end is lost, and nobody says so. */
+  private static ServerSocket losingTunnel(UploadServer server, int kept) throws IOException {
+    var tunnel = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    Thread.ofVirtual()
+        .start(
+            () -> {
+              try {
+                for (var left = kept; ; left = Integer.MAX_VALUE) {
+                  var from = tunnel.accept();
+                  var to = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
+                  var most = left;
+                  Thread.ofVirtual().start(() -> pipe(from, to, most));
+                  Thread.ofVirtual().start(() -> pipe(to, from, Integer.MAX_VALUE));
+                }
+              } catch (IOException e) {
+                // It was closed.
+              }
+            });
+    return tunnel;
+  }
+
+  private static void pipe(Socket from, Socket to, int most) {
+    try (from;
+        to) {
+      var buffer = new byte[4096];
+      var left = most;
+      for (var n = 0; (n = from.getInputStream().read(buffer)) >= 0; ) {
+        to.getOutputStream().write(buffer, 0, Math.min(n, left));
+        left -= Math.min(n, left);
+      }
+    } catch (IOException e) {
+      // The other end was closed.
+    }
+  }
+
+  @Test
+  void ourClientLeavesATunnelThatLostTheEndAndGoesOnByAnother() throws Exception {
+    try (var server = serve();
+        var tunnel = losingTunnel(server, 2 << 20)) {
+      var url = URI.create("http://127.0.0.1:" + tunnel.getLocalPort() + "/disk");
+      var done =
+          new DiskUpload(
+                  qcow2, url, Optional.of(TOKEN), 3, Duration.ofMillis(50), Duration.ofSeconds(1))
+              .run(Progress.NONE);
+      assertThat(done.sent()).as("of the second time").isLessThan(2 << 20);
+      assertIsThere();
+    }
   }
 
   @Test
