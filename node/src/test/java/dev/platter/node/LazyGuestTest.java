@@ -132,7 +132,6 @@ class LazyGuestTest {
     console.await("^@@READY", GuestNode.BOOT);
     registry.goAway();
     guest.type(vm, "sha256sum $(disk data); dmesg | grep -i -c 'i/o error'");
-    console.await("sha256sum", LIMIT);
     await(
         "the trouble shows",
         () -> guest.node().images().list().stream().anyMatch(image -> image.error() != null));
