@@ -38,7 +38,7 @@ public final class ClusterMigrations {
           var out = new VirtualMachineMigration();
           out.setMetadata(
               new ObjectMetaBuilder().withGenerateName(vm + "-").withNamespace(namespace).build());
-          out.setSpec(new Spec(vm, node));
+          out.setSpec(new Spec(vm, node, null));
           return client.resource(out).create();
         });
   }
