@@ -68,13 +68,26 @@ class PaceTest {
   }
 
   @Test
-  void aLongRoundOfMemoryIsNoReasonHoweverLittleIsLeftAtItsEnd() {
+  void roundsOfMemoryAreComparedByTheirBeginningsHoweverLittleIsLeftAtTheirEnds() {
     var memory = pace(GIB, HOUR).part("memory");
-    round(memory, 1, GIB, 0);
-    for (var left = GIB; left > 0; left -= GIB / 1024) {
-      look(memory, 1, new Copying(GIB - left, GIB, false, false, 0));
+    for (var share = 1; share <= 6; share++) {
+      round(memory, 1, GIB / share, 0);
+      for (var left = 99; left > 0; left--) {
+        look(memory, 1, new Copying(GIB - GIB / share * left / 100, GIB, false, false, 0));
+      }
     }
-    assertThatCode(() -> round(memory, 1, GIB / 2, 0)).doesNotThrowAnyException();
+    assertThatCode(() -> round(memory, 1, 0, 0)).doesNotThrowAnyException();
+  }
+
+  @Test
+  void aRoundThatTakesLongAndIsNoBetterSaysNothingYet() {
+    var memory = pace(GIB, HOUR).part("memory");
+    round(memory, 1, GIB / 2, 0);
+    round(memory, 100, GIB / 2, 0);
+    round(memory, 100, GIB / 2, 0);
+    assertThatCode(() -> look(memory, 1, new Copying(0, GIB, false, false, 0)))
+        .doesNotThrowAnyException();
+    assertTimesOut(() -> round(memory, 1, GIB / 2, 0), "as fast as its memory");
   }
 
   @Test
