@@ -73,7 +73,8 @@ class PaceTest {
     for (var share = 1; share <= 6; share++) {
       round(memory, 1, GIB / share, 0);
       for (var left = 99; left > 0; left--) {
-        look(memory, 1, new Copying(GIB - GIB / share * left / 100, GIB, false, false, 0));
+        var atLeast = Math.max(GIB / 100, GIB / share * left / 100);
+        look(memory, 1, new Copying(GIB - atLeast, GIB, false, false, 0));
       }
     }
     assertThatCode(() -> round(memory, 1, 0, 0)).doesNotThrowAnyException();
