@@ -8,12 +8,15 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.KubernetesClientException;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The moves of running VMs in the cluster of a kubeconfig, for the people who ask for them. */
 public final class ClusterMigrations {
+  private static final ApiServer SERVER =
+      new ApiServer(
+          "Check that 'kubectl auth can-i create virtualmachinemigrations' says yes, and that Platter"
+              + " is installed.");
+
   private final KubernetesClient client;
 
   public ClusterMigrations(KubernetesClient client) {
@@ -26,7 +29,7 @@ public final class ClusterMigrations {
    * @param node null for any other
    */
   public VirtualMachineMigration begin(String namespace, String vm, @Nullable String node) {
-    return asked(
+    return SERVER.asked(
         () -> {
           if (client.resources(VirtualMachine.class).inNamespace(namespace).withName(vm).get()
               == null) {
@@ -38,7 +41,7 @@ public final class ClusterMigrations {
           var out = new VirtualMachineMigration();
           out.setMetadata(
               new ObjectMetaBuilder().withGenerateName(vm + "-").withNamespace(namespace).build());
-          out.setSpec(new Spec(vm, node));
+          out.setSpec(new Spec(vm, node, null));
           return client.resource(out).create();
         });
   }
@@ -59,7 +62,7 @@ public final class ClusterMigrations {
 
   /** As it is now. */
   public VirtualMachineMigration now(VirtualMachineMigration migration) {
-    var found = asked(() -> client.resource(migration).get());
+    var found = SERVER.asked(() -> client.resource(migration).get());
     if (found == null) {
       throw PlatterException.of(
           Code.CONFLICT,
@@ -72,18 +75,5 @@ public final class ClusterMigrations {
 
   private static PlatterException missing(String what, String next) {
     return PlatterException.of(Code.NOT_FOUND, "there is no " + what, next);
-  }
-
-  private static <T> T asked(Supplier<T> question) {
-    try {
-      return question.get();
-    } catch (KubernetesClientException e) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "the API server says: " + e.getMessage(),
-          "Check that 'kubectl auth can-i create virtualmachinemigrations' says yes, and that Platter"
-              + " is installed.",
-          e);
-    }
   }
 }

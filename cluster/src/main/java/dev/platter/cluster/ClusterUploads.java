@@ -23,12 +23,16 @@ import java.security.GeneralSecurityException;
 import java.util.Base64;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /** Claims that wait for a disk in the cluster of a kubeconfig, for the people who have it. */
 public final class ClusterUploads {
+  private static final ApiServer SERVER =
+      new ApiServer(
+          "It takes rights to get persistentvolumeclaims, diskuploads, pods and secrets, and to"
+              + " create pods/portforward.");
+
   private final KubernetesClient client;
   private final String namespace;
 
@@ -67,8 +71,8 @@ public final class ClusterUploads {
             .withNewDataSourceRef(Names.GROUP, DiskUpload.KIND, wanted.name(), null)
             .endSpec()
             .build();
-    asked(() -> absent(() -> client.resource(upload).create()));
-    asked(() -> absent(() -> client.resource(claim).create()));
+    SERVER.asked(() -> absent(() -> client.resource(upload).create()));
+    SERVER.asked(() -> absent(() -> client.resource(claim).create()));
   }
 
   private static boolean absent(Runnable creation) {
@@ -86,7 +90,7 @@ public final class ClusterUploads {
   /** As it is now. */
   public PersistentVolumeClaim claim(String name) {
     var found =
-        asked(
+        SERVER.asked(
             () ->
                 Optional.ofNullable(
                     client.persistentVolumeClaims().inNamespace(namespace).withName(name).get()));
@@ -118,7 +122,8 @@ public final class ClusterUploads {
   public Optional<FilledClaim> said(PersistentVolumeClaim claim) {
     var name = claim.getSpec().getDataSourceRef().getName();
     var upload =
-        asked(
+        SERVER
+            .asked(
                 () ->
                     Optional.ofNullable(
                         client
@@ -141,7 +146,7 @@ public final class ClusterUploads {
   /** If the disk was lost before the claim had it, another pod waits for it. */
   public void requireTaken(PersistentVolumeClaim claim, Door door) {
     var pod =
-        asked(
+        SERVER.asked(
             () ->
                 Optional.ofNullable(
                     client.pods().inNamespace(namespace).withName(pod(claim)).get()));
@@ -159,7 +164,7 @@ public final class ClusterUploads {
 
   /** Where the disk is taken, if there is such a place now. */
   public Optional<Door> door(PersistentVolumeClaim claim) {
-    return asked(
+    return SERVER.asked(
         () ->
             Optional.ofNullable(client.pods().inNamespace(namespace).withName(pod(claim)).get())
                 .filter(ClusterUploads::isReady)
@@ -216,19 +221,6 @@ public final class ClusterUploads {
     @Override
     public String toString() {
       return "Door";
-    }
-  }
-
-  private static <T> T asked(Supplier<T> question) {
-    try {
-      return question.get();
-    } catch (KubernetesClientException e) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "the API server says: " + e.getMessage(),
-          "It takes rights to get persistentvolumeclaims, diskuploads, pods and secrets, and to"
-              + " create pods/portforward.",
-          e);
     }
   }
 }

@@ -1,6 +1,7 @@
 package dev.platter.dialect;
 
 import dev.platter.model.Access;
+import dev.platter.model.BlankSource;
 import dev.platter.model.Bus;
 import dev.platter.model.ByteSize;
 import dev.platter.model.CloudInit;
@@ -14,7 +15,6 @@ import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -201,7 +201,7 @@ final class KubeVirtObjects {
     var seeds = seed(volumes) != null;
     var targets = new Targets();
     var serials = new HashSet<String>();
-    var lines = new LinkedHashMap<Disk, Fields>();
+    var disks = new WrittenDisks();
     for (var entry : entries) {
       var volume = volumes.get(entry.volume);
       if (volume == null) {
@@ -212,16 +212,11 @@ final class KubeVirtObjects {
       } else if (volume.volume() instanceof KubeVirtVolume.Bytes bytes) {
         var disk = disk(entry, bytes, targets, serials);
         if (disk != null) {
-          lines.put(disk, entry.fields);
+          disks.add(disk, entry.fields);
         }
       }
     }
-    var disks = List.copyOf(lines.keySet());
-    for (var violation : Rules.ofDisks(disks, seeds)) {
-      var at = violation.disk() == null ? null : lines.get(violation.disk());
-      (at == null ? spec : at).problem(violation.message());
-    }
-    return disks;
+    return disks.checked(seeds, spec::problem, (at, violation) -> at.problem(violation.message()));
   }
 
   /** The one to boot from first, then as they are written; volumes without a disk get one. */
@@ -298,8 +293,9 @@ final class KubeVirtObjects {
       return null;
     }
     var readOnly = bytes.readOnly() || entry.readOnly;
-    // A disk that is only read needs no file for what is written.
-    var copy = readOnly && !bytes.keep() ? CopyMode.NONE : bytes.copy();
+    // A disk that is only read needs no file for what is written, nor room in one.
+    var copy = readOnly ? CopyMode.NONE : bytes.copy();
+    var made = copy != CopyMode.NONE || bytes.source() instanceof BlankSource;
     var access =
         readOnly || copy != CopyMode.NONE
             ? Access.READ_SHARED
@@ -311,9 +307,9 @@ final class KubeVirtObjects {
             access,
             new Copy(copy, null),
             target,
-            bytes.size(),
+            made ? bytes.size() : null,
             Driver.AUTO,
-            bytes.keep(),
+            made && bytes.keep(),
             bytes.size() != null && copy != CopyMode.NONE);
     Rules.ofDisk(disk).forEach(violation -> entry.fields.problem(violation.message()));
     return disk;

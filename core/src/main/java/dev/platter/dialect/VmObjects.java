@@ -5,11 +5,9 @@ import dev.platter.model.CloudInit;
 import dev.platter.model.Disk;
 import dev.platter.model.Inside;
 import dev.platter.model.PortForward;
-import dev.platter.model.Rules;
 import dev.platter.model.Uuids;
 import dev.platter.model.Vm;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -149,25 +147,18 @@ final class VmObjects {
   private List<Disk> disks(List<Node> items, String path, boolean withSeed, String namespace) {
     var targets = new Targets();
     items.forEach(item -> targets.reserve(device(item)));
-    var lines = new LinkedHashMap<Disk, Fields>();
-    var disks = new ArrayList<Disk>();
+    var disks = new WrittenDisks();
     for (var i = 0; i < items.size(); i++) {
       var fields = Fields.of(items.get(i), path + "[" + i + "]", problems);
       var disk = fields == null ? null : DiskReader.read(fields, targets, namespace);
       if (fields != null && disk != null) {
-        disks.add(disk);
-        lines.put(disk, fields);
+        disks.add(disk, fields);
       }
     }
-    for (var violation : Rules.ofDisks(disks, withSeed)) {
-      var at = violation.disk() == null ? null : lines.get(violation.disk());
-      if (at == null) {
-        problems.add(1, path, violation.message());
-      } else {
-        at.problem(violation.field(), violation.message());
-      }
-    }
-    return disks;
+    return disks.checked(
+        withSeed,
+        message -> problems.add(1, path, message),
+        (at, violation) -> at.problem(violation.field(), violation.message()));
   }
 
   /** A look ahead, before anything is checked. */

@@ -29,7 +29,9 @@ public final class PlatterException extends RuntimeException {
     /** The bytes of an image or the answer of a server were refused. */
     REFUSED(7),
     /** Valid, but this version of Platter does not do it. */
-    UNSUPPORTED(8);
+    UNSUPPORTED(8),
+    /** It took longer than it may, and was given up. */
+    TIMED_OUT(9);
 
     private final int exitStatus;
 

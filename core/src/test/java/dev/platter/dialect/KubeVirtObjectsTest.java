@@ -11,6 +11,7 @@ import dev.platter.model.Disk;
 import dev.platter.model.ImageSource;
 import dev.platter.model.PlatterException;
 import dev.platter.model.Vm;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -78,6 +79,39 @@ class KubeVirtObjectsTest {
     assertThat(disk(vm, "read").access()).isEqualTo(Access.READ_SHARED);
     assertThat(disk(vm, "gone").copy().mode()).isEqualTo(CopyMode.COPY_ON_WRITE);
     assertThat(disk(vm, "made").source()).isEqualTo(new ClaimSource("f"));
+  }
+
+  @Test
+  void aCdromIsOnlyReadAlsoOfADataVolumeThatIsMadeForTheVm() {
+    var vm =
+        vm(
+            instance(
+                    "{name: root}, {name: cd, cdrom: {}}, {name: fixed, disk: {readonly: true}}",
+                    "{name: root, containerDisk: {image: x}}, {name: cd, dataVolume: {name: dv}},"
+                        + " {name: fixed, dataVolume: {name: of-claim}}")
+                + """
+                ---
+                apiVersion: cdi.kubevirt.io/v1beta1
+                kind: DataVolume
+                metadata: {name: dv}
+                spec:
+                  source: {registry: {url: "docker://r.example/d"}}
+                  storage: {resources: {requests: {storage: 10Gi}}}
+                ---
+                apiVersion: cdi.kubevirt.io/v1beta1
+                kind: DataVolume
+                metadata: {name: of-claim}
+                spec:
+                  source: {pvc: {name: c}}
+                  storage: {resources: {requests: {storage: 10Gi}}}
+                """);
+    for (var name : List.of("cd", "fixed")) {
+      var disk = disk(vm, name);
+      assertThat(disk.writable()).isFalse();
+      assertThat(disk.size()).isNull();
+      assertThat(disk.keep()).isFalse();
+    }
+    assertThat(disk(vm, "cd").source()).isEqualTo(new ImageSource("r.example/d"));
   }
 
   @Test

@@ -1,7 +1,6 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
-import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
 import dev.platter.node.OutgoingQemu.Copying;
 import dev.platter.node.durable.Cancellation;
@@ -43,9 +42,6 @@ import java.util.function.Supplier;
  * <p>The VM's lock is held in all of this.
  */
 final class Departures {
-  /** If nothing moves for so long the move is given up. */
-  private static final Duration STALLED = Duration.ofMinutes(2);
-
   private static final long POLL_MILLIS = 10;
 
   private final StateLayout layout;
@@ -94,7 +90,7 @@ final class Departures {
       progress.reached(MigrationStage.PREPARED);
       try (var disks = Relay.open(layout.disksSocket(plan.uuid()), arriving::openDisks);
           var memory = Relay.open(layout.memorySocket(plan.uuid()), arriving::openMemory)) {
-        standing = copy(record, vm, disks, memory);
+        standing = copy(record, vm, to.perGib(), disks, memory);
         runner.moving().outgoing(plan).switchOver();
         arriving.complete();
         passed = new Passed(disks.passed(), memory.passed());
@@ -148,23 +144,25 @@ final class Departures {
   }
 
   /** Until the guest stands still; returns when it still ran. */
-  private long copy(VmRecord record, MovingVm vm, Relay disks, Relay memory) throws IOException {
+  private long copy(VmRecord record, MovingVm vm, Duration perGib, Relay disks, Relay memory)
+      throws IOException {
     var qemu = runner.moving().outgoing(record.plan());
+    var size = qemu.memory() + vm.sizes().values().stream().mapToLong(Long::longValue).sum();
+    var pace = new Pace(size, perGib, System::nanoTime);
     qemu.copy(vm.disks(), layout.disksSocket(record.plan().uuid()));
-    await("disks", qemu::copying, disks);
+    await("disks", qemu::copying, disks, pace);
     progress.reached(MigrationStage.MIRRORED);
     qemu.send(layout.memorySocket(record.plan().uuid()));
-    var ran = await("memory", qemu::sending, memory);
+    var ran = await("memory", qemu::sending, memory, pace);
     qemu.endCopies();
     progress.reached(MigrationStage.PAUSED);
     return ran;
   }
 
   /** Returns the last time at which it was not finished. */
-  private long await(String what, Supplier<Copying> copying, Relay relay) {
+  private long await(String what, Supplier<Copying> copying, Relay relay, Pace pace) {
     var before = System.nanoTime();
-    var moved = before;
-    var passed = relay.passed();
+    var part = pace.part(what);
     while (true) {
       Cancellation.check();
       var now = System.nanoTime();
@@ -174,15 +172,7 @@ final class Departures {
         return before;
       }
       before = now;
-      if (relay.passed() != passed) {
-        passed = relay.passed();
-        moved = now;
-      } else if (now - moved > STALLED.toNanos()) {
-        throw PlatterException.of(
-            Code.UNAVAILABLE,
-            "no byte of the VM's " + what + " has moved for " + STALLED.toSeconds() + " s",
-            "The VM goes on where it is. Does the other node's disk answer?");
-      }
+      part.look(copied, relay.passed());
       pause();
     }
   }

@@ -5,6 +5,7 @@ import dev.platter.plan.Plan;
 import dev.platter.plan.Relocation;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.time.Duration;
 
 /** The node that a VM moves to. */
 interface Destination {
@@ -14,6 +15,9 @@ interface Destination {
    * @param domainXml as it is stored
    */
   Relocation relocate(Plan plan, String domainXml, StateLayout from) throws IOException;
+
+  /** How long each GiB of it may take to be sent. */
+  Duration perGib();
 
   /** A move that begins now. */
   Departure departure();

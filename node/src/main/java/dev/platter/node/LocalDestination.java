@@ -9,6 +9,7 @@ import dev.platter.plan.Relocation;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.UUID;
 
 /** Another node of this machine. */
@@ -39,6 +40,11 @@ record LocalDestination(StateLayout layout, Machine machine, Pools pools, Execut
 
   private boolean isHere(StateLayout from) throws IOException {
     return Files.exists(layout.state()) && Files.isSameFile(from.state(), layout.state());
+  }
+
+  @Override
+  public Duration perGib() {
+    return Journey.PER_GIB;
   }
 
   @Override

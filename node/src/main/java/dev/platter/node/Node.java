@@ -140,7 +140,16 @@ public final class Node implements AutoCloseable {
   private VmStatus watched(VmKey key) throws IOException {
     var status = status(key);
     watch(status.plan());
+    watchConsole(status);
     return status;
+  }
+
+  /** On a cluster the daemon does. */
+  private void watchConsole(VmStatus status) throws IOException {
+    var qemu = machine.isolated() ? OptionalLong.empty() : process(status.key());
+    if (qemu.isPresent()) {
+      ConsoleWatch.ensure(qemu.getAsLong(), status.consoleLog());
+    }
   }
 
   /** Somebody has to look after a VM whose storage server may go away. */
@@ -260,7 +269,7 @@ public final class Node implements AutoCloseable {
    */
   public Migrated migrate(VmKey key, Node to, SecretData secrets) throws IOException {
     var migrated = executor.migrate(key, to.destination(), secrets);
-    to.watch(to.status(key).plan());
+    to.watched(key);
     return migrated;
   }
 

@@ -28,6 +28,7 @@ final class OutgoingQemu {
   private static final int DOWNTIME_MILLIS = 300;
 
   private final Qmp qmp;
+  private long round;
 
   OutgoingQemu(Qmp qmp) {
     this.qmp = qmp;
@@ -37,8 +38,14 @@ final class OutgoingQemu {
    * How far a copy is.
    *
    * @param finished whether there is nothing to do but to keep up with the guest
+   * @param mark whether what is left now can be compared with what was left at earlier marks
+   * @param slowed by how many percent QEMU slows the guest down, to keep up with it
    */
-  record Copying(long done, long total, boolean finished) {}
+  record Copying(long done, long total, boolean finished, boolean mark, int slowed) {
+    long left() {
+      return total - done;
+    }
+  }
 
   /** Begins to copy disks to the exports of their names. */
   void copy(List<Relocation.Copied> disks, Path socket) {
@@ -76,13 +83,16 @@ final class OutgoingQemu {
     var done = 0L;
     var total = 0L;
     var finished = true;
+    var counted = true;
     for (var job : jobs()) {
       refuseFailed(job);
+      var ready = status(job).equals(READY);
       done += job.path("current-progress").asLong();
       total += job.path("total-progress").asLong();
-      finished &= job.path("status").asText().equals(READY);
+      finished &= ready;
+      counted &= ready || job.path("total-progress").asLong() > 0;
     }
-    return new Copying(done, total, finished);
+    return new Copying(done, total, finished, counted, 0);
   }
 
   private List<JsonNode> jobs() {
@@ -128,14 +138,29 @@ final class OutgoingQemu {
     return Map.of("capabilities", out);
   }
 
-  /** Of the memory; it is finished when the guest stands still. */
+  /** The guest's, in bytes. */
+  long memory() {
+    var sizes = qmp.execute("query-memory-size-summary");
+    return sizes.path("base-memory").asLong() + sizes.path("plugged-memory").asLong();
+  }
+
+  /**
+   * Of the memory; it is finished when the guest stands still. What is left can be compared when a
+   * round begins.
+   */
   Copying sending() {
     var migration = qmp.execute("query-migrate");
     var status = refuseFailed(migration, "setup", "active", "pre-switchover");
     var ram = migration.path("ram");
     var total = ram.path("total").asLong();
+    var before = round;
+    round = ram.path("dirty-sync-count").asLong();
     return new Copying(
-        total - ram.path("remaining").asLong(), total, status.equals("pre-switchover"));
+        total - ram.path("remaining").asLong(),
+        total,
+        status.equals("pre-switchover"),
+        round > before,
+        migration.path("cpu-throttle-percentage").asInt());
   }
 
   private static String refuseFailed(JsonNode migration, String... fine) {

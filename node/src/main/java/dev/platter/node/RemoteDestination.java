@@ -107,6 +107,11 @@ final class RemoteDestination implements Destination, AutoCloseable {
   }
 
   @Override
+  public Duration perGib() {
+    return journey.perGib();
+  }
+
+  @Override
   public Departure departure() {
     return new Departure(
         journey.move(), journey.node(), there.state(), there.run(), there.libvirt(), false);

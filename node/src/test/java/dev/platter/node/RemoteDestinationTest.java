@@ -75,7 +75,12 @@ class RemoteDestinationTest {
             _ -> {})) {
       var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port());
       var journey =
-          new Journey(UUID.randomUUID(), "b", new MoveSource(address, other.fingerprint()), own);
+          new Journey(
+              UUID.randomUUID(),
+              "b",
+              new MoveSource(address, other.fingerprint()),
+              own,
+              Journey.PER_GIB);
       try (var to = RemoteDestination.open(journey, KEY, Duration.ofMillis(200));
           var arriving =
               to.receive(

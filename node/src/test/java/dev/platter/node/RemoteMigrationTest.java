@@ -20,6 +20,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -160,8 +161,13 @@ class RemoteMigrationTest {
   }
 
   private static Journey to(MoveServer server, Credentials own) {
+    return to(server, own, Journey.PER_GIB);
+  }
+
+  private static Journey to(MoveServer server, Credentials own, Duration perGib) {
     var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port());
-    return new Journey(UUID.randomUUID(), "b", new MoveSource(address, THERE.fingerprint()), own);
+    var peer = new MoveSource(address, THERE.fingerprint());
+    return new Journey(UUID.randomUUID(), "b", peer, own, perGib);
   }
 
   private static void assertIsOn(int node) throws IOException {
@@ -186,6 +192,20 @@ class RemoteMigrationTest {
   }
 
   @Test
+  void whatTakesLongerThanItsSizeAllowsIsGivenUpAndStays() throws IOException {
+    try (var a = node(0, Progress.NONE);
+        var b = node(1, Progress.NONE);
+        var server = serve(b)) {
+      assertThatThrownBy(() -> a.migrate(TwoNodes.KEY, to(server, HERE, Duration.ZERO)))
+          .isInstanceOfSatisfying(
+              PlatterException.class, e -> assertThat(e.code()).isEqualTo(Code.TIMED_OUT))
+          .hasMessageContaining("the limit for its size");
+      await(b);
+      assertIsOn(0);
+    }
+  }
+
+  @Test
   void nobodyIsTalkedToWhoIsNotKnown() throws IOException {
     try (var a = node(0, Progress.NONE);
         var b = node(1, Progress.NONE);
@@ -201,6 +221,11 @@ class RemoteMigrationTest {
     @Override
     public Relocation relocate(Plan plan, String domainXml, StateLayout from) throws IOException {
       return to.relocate(plan, domainXml, from);
+    }
+
+    @Override
+    public Duration perGib() {
+      return to.perGib();
     }
 
     @Override

@@ -22,6 +22,7 @@ public enum Reason {
   UNAVAILABLE("The node or a server lacks something that is needed."),
   NOT_FOUND("Something that the VM names does not exist."),
   UNSUPPORTED("Valid, but this version does not do it."),
+  TIMED_OUT("It took longer than it may, and was given up."),
   WAITING_FOR_NODE("No node runs the VM's pod yet."),
   WAITING_FOR_SOURCE("A container makes, serves or deletes a disk of the VM."),
   DISK_LOST("What served a disk of the VM is gone, and what was written to it."),
@@ -119,6 +120,7 @@ public enum Reason {
       case UNAVAILABLE -> UNAVAILABLE;
       case REFUSED -> REFUSED;
       case UNSUPPORTED -> UNSUPPORTED;
+      case TIMED_OUT -> TIMED_OUT;
       case INTERNAL -> INTERNAL;
     };
   }

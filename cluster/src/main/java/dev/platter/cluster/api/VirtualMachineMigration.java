@@ -27,10 +27,11 @@ public final class VirtualMachineMigration
   /**
    * @param vm the VM's name
    * @param node where it is to go; null means that the scheduler chooses
+   * @param completionTimeoutPerGiB how many seconds each GiB of what is sent may take
    */
   @JsonIgnoreProperties(ignoreUnknown = true)
   @JsonInclude(JsonInclude.Include.NON_NULL)
-  public record Spec(String vm, @Nullable String node) {}
+  public record Spec(String vm, @Nullable String node, @Nullable Integer completionTimeoutPerGiB) {}
 
   /**
    * The controller says which nodes; the node that the VM leaves says how it went.

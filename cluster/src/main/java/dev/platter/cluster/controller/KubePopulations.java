@@ -1,7 +1,5 @@
 package dev.platter.cluster.controller;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskUpload;
@@ -23,19 +21,11 @@ import io.fabric8.kubernetes.client.dsl.base.PatchContext;
 import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
-import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -43,9 +33,7 @@ import org.jspecify.annotations.Nullable;
 final class KubePopulations implements Populations, AutoCloseable {
   private static final String BY_SOURCE = "source";
   private static final PatchContext MERGE = PatchContext.of(PatchType.JSON_MERGE);
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final Duration PATIENCE = Duration.ofSeconds(1);
-  private static final int MOST_BYTES = 1024;
   private static final System.Logger LOG = System.getLogger(KubePopulations.class.getName());
 
   /** The kinds that a claim can name, and their groups. */
@@ -73,7 +61,7 @@ final class KubePopulations implements Populations, AutoCloseable {
   private final SharedIndexInformer<VmImage> images;
   private final SharedIndexInformer<PersistentVolumeClaim> claims;
   private final SharedIndexInformer<Pod> pods;
-  private final HttpClient http = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
+  private final PodProgress progress = new PodProgress(FillPod.PROGRESS_PORT, PATIENCE);
 
   KubePopulations(KubernetesClient client) {
     this.client = client;
@@ -220,42 +208,9 @@ final class KubePopulations implements Populations, AutoCloseable {
     return classes.complaint(claim);
   }
 
-  /** It is our program in somebody's pod: what it says is two numbers, or nothing. */
   @Override
-  public Optional<Progress> progress(Pod pod) {
-    var ip = pod.getStatus().getPodIP();
-    if (ip == null) {
-      return Optional.empty();
-    }
-    var host = ip.contains(":") ? "[" + ip + "]" : ip;
-    var url = URI.create("http://%s:%d/progress".formatted(host, FillPod.PROGRESS_PORT));
-    return answer(http, url, PATIENCE);
-  }
-
-  /** Whoever is asked, all of it takes no longer than that. */
-  static Optional<Progress> answer(HttpClient http, URI url, Duration patience) {
-    var request = HttpRequest.newBuilder(url).build();
-    var body = BodyHandlers.limiting(BodyHandlers.ofByteArray(), MOST_BYTES);
-    var asked = http.sendAsync(request, body);
-    try {
-      var said = JSON.readTree(asked.get(patience.toMillis(), TimeUnit.MILLISECONDS).body());
-      return number(said, "bytes")
-          .map(bytes -> new Progress(bytes, number(said, "total").orElse(-1L)));
-    } catch (IOException | ExecutionException | TimeoutException e) {
-      return Optional.empty();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return Optional.empty();
-    } finally {
-      asked.cancel(true);
-    }
-  }
-
-  private static Optional<Long> number(JsonNode said, String field) {
-    var value = said.path(field);
-    return value.isIntegralNumber() && value.canConvertToLong() && value.longValue() >= 0
-        ? Optional.of(value.longValue())
-        : Optional.empty();
+  public List<Optional<Progress>> progress(List<Pod> pods) {
+    return progress.ask(pods);
   }
 
   @Override
@@ -318,6 +273,6 @@ final class KubePopulations implements Populations, AutoCloseable {
   @Override
   public void close() {
     Stream.of(imports, uploads, images, claims, pods).forEach(SharedIndexInformer::close);
-    http.close();
+    progress.close();
   }
 }

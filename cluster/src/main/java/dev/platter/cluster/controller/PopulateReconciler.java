@@ -10,12 +10,12 @@ import dev.platter.cluster.api.FillStatus;
 import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmImage;
+import dev.platter.cluster.controller.Populations.Progress;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -63,15 +63,9 @@ final class PopulateReconciler implements ControlLoop.Work {
         && !disk.getMetadata().getGeneration().equals(said.observedGeneration())) {
       originals.removeOld(disk);
     }
-    var looks = new ArrayList<Population.Look>();
-    for (var claim : claims) {
-      var before = said.of(claim.getMetadata().getName(), claim.getMetadata().getUid());
-      var look =
-          Refusals.told(
-              () -> population.look(source, claim, before),
-              why -> Population.refused(before, Refusals.message(why)));
-      tell(source, claim, before, look.claim());
-      looks.add(look);
+    var looks = heard(source, claims.stream().map(claim -> look(source, claim)).toList());
+    for (var i = 0; i < looks.size(); i++) {
+      tell(source, claims.get(i), before(source, claims.get(i)), looks.get(i).claim());
     }
     var unused = source instanceof DiskImport disk && disk.pinned() && claims.isEmpty();
     var since = unused ? Optional.ofNullable(said.unusedSince()).orElse(now()) : null;
@@ -81,6 +75,27 @@ final class PopulateReconciler implements ControlLoop.Work {
         .filter(Objects::nonNull)
         .min(Comparator.naturalOrder())
         .orElse(null);
+  }
+
+  private static FilledClaim before(ClaimSource source, PersistentVolumeClaim claim) {
+    return source.said().of(claim.getMetadata().getName(), claim.getMetadata().getUid());
+  }
+
+  private Population.Look look(ClaimSource source, PersistentVolumeClaim claim) {
+    var before = before(source, claim);
+    return Refusals.told(
+        () -> population.look(source, claim, before),
+        why -> Population.refused(before, Refusals.message(why)));
+  }
+
+  /** Those of pods that are at work, with what these say. */
+  private List<Population.Look> heard(ClaimSource source, List<Population.Look> looks) {
+    var pods = looks.stream().map(Population.Look::atWork).filter(Objects::nonNull).toList();
+    var answers =
+        (pods.isEmpty() ? List.<Optional<Progress>>of() : cluster.progress(pods)).iterator();
+    return looks.stream()
+        .map(look -> look.atWork() == null ? look : Population.heard(source, look, answers.next()))
+        .toList();
   }
 
   private String now() {

@@ -67,8 +67,13 @@ final class Population {
    * What came of a look.
    *
    * @param again when to look again if nothing happens
+   * @param atWork a pod that can say how far it is, which {@link #heard} is then told
    */
-  record Look(FilledClaim claim, @Nullable Duration again) {}
+  record Look(FilledClaim claim, @Nullable Duration again, @Nullable Pod atWork) {
+    Look(FilledClaim claim, @Nullable Duration again) {
+      this(claim, again, null);
+    }
+  }
 
   static Look refused(FilledClaim before, String why) {
     return new Look(before.at(FillPhase.WAITING, Reason.REFUSED, why), LATER);
@@ -338,18 +343,22 @@ final class Population {
           ? new Look(now.at(FillPhase.FILLING, Reason.FILLING, view.obstacle()), LATER)
           : new Look(now.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
     }
-    var progress = cluster.progress(pod).orElse(null);
+    return new Look(
+        now.at(FillPhase.FILLING, Reason.FILLING, Reason.FILLING.sentence()), SOON, pod);
+  }
+
+  /** What came of a look at a pod that has been asked; it may not have answered. */
+  static Look heard(ClaimSource source, Look look, Optional<Populations.Progress> answer) {
+    var now = look.claim();
+    var progress = answer.orElse(null);
     // A pod that does not answer may be at its end.
     var silent = progress == null ? now.progress() == null : progress.bytes() == 0;
     if (progress == null || (silent && source instanceof DiskUpload)) {
       var waits = silent && source instanceof DiskUpload;
       var reason = waits ? Reason.WAITING_FOR_UPLOAD : Reason.FILLING;
-      return new Look(now.at(FillPhase.FILLING, reason, reason.sentence()), SOON);
+      return new Look(now.at(FillPhase.FILLING, reason, reason.sentence()), look.again());
     }
-    var text = Reason.FILLING.sentence();
-    return new Look(
-        now.withPod(now.pod(), percent(progress)).at(FillPhase.FILLING, Reason.FILLING, text),
-        SOON);
+    return new Look(now.withPod(now.pod(), percent(progress)), look.again());
   }
 
   /** A pod without it waits. Nobody here can read it, so it is made until it is there. */

@@ -49,8 +49,8 @@ interface Populations {
   /** What somebody last complained of about the claim. */
   Optional<String> complaint(PersistentVolumeClaim claim);
 
-  /** What the pod itself says; empty if it does not answer. */
-  Optional<Progress> progress(Pod pod);
+  /** What each of the pods says itself, asked side by side; empty if it does not answer. */
+  List<Optional<Progress>> progress(List<Pod> pods);
 
   /** Returns it as the server has it. */
   <T extends HasMetadata> T create(T object);

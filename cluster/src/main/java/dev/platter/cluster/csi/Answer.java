@@ -53,6 +53,7 @@ final class Answer {
       case CONFLICT, REFUSED -> Status.FAILED_PRECONDITION;
       case UNAVAILABLE -> Status.UNAVAILABLE;
       case UNSUPPORTED -> Status.UNIMPLEMENTED;
+      case TIMED_OUT -> Status.DEADLINE_EXCEEDED;
       case INTERNAL -> Status.INTERNAL;
     };
   }

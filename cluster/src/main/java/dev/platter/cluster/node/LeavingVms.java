@@ -14,6 +14,7 @@ import dev.platter.node.move.Credentials;
 import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -160,7 +161,13 @@ final class LeavingVms {
                         Code.UNAVAILABLE,
                         "the daemon of " + to + " does not say where it is",
                         "Look at the pods of platter-node: one must be ready there."));
-    return new Journey(migration.move(), to, peer, credentials);
+    var limit = migration.getSpec().completionTimeoutPerGiB();
+    return new Journey(
+        migration.move(),
+        to,
+        peer,
+        credentials,
+        limit == null ? Journey.PER_GIB : Duration.ofSeconds(limit));
   }
 
   /** Whatever went wrong, the VM may have left; and nothing is said before that is settled. */

@@ -178,7 +178,7 @@ public final class Evictions {
             .withNamespace(vm.getMetadata().getNamespace())
             .addToLabels(Names.EVICTED_POD, pod)
             .build());
-    out.setSpec(new Spec(vm.getMetadata().getName(), null));
+    out.setSpec(new Spec(vm.getMetadata().getName(), null, null));
     return out;
   }
 }

@@ -121,8 +121,8 @@ final class FakePopulations implements Populations {
   }
 
   @Override
-  public Optional<Progress> progress(Pod pod) {
-    return progress;
+  public List<Optional<Progress>> progress(List<Pod> pods) {
+    return pods.stream().map(_ -> progress).toList();
   }
 
   private void change(Runnable change) {

@@ -60,7 +60,7 @@ class MigrationReconcilerTest {
             .withCreationTimestamp("2026-01-01T00:00:0" + (digit - 'a') + "Z")
             .withFinalizers(List.of())
             .build());
-    out.setSpec(new Spec("web", node));
+    out.setSpec(new Spec("web", node, null));
     cluster.migrations.put("shop/" + name, out);
     return out;
   }

@@ -441,7 +441,7 @@ class PodVmsTest {
     var out = new VirtualMachineMigration();
     out.setMetadata(
         new ObjectMetaBuilder().withNamespace("default").withName("m").withUid(uid(7)).build());
-    out.setSpec(new VirtualMachineMigration.Spec("db", null));
+    out.setSpec(new VirtualMachineMigration.Spec("db", null, null));
     out.setStatus(
         new VirtualMachineMigration.Status(
             MigrationPhase.MOVING, List.of(), from, "db", to, "", null, null, null, 1L));

@@ -1,9 +1,9 @@
 package dev.platter.image.lazy;
 
 import dev.platter.image.BadImageException;
-import dev.platter.image.Printable;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.Manifest;
+import dev.platter.image.oci.Packing;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
@@ -26,27 +26,10 @@ enum LayerFormat {
     if (layers.size() == 1 && isDisk(layer)) {
       return BARE;
     }
-    return switch (layer.mediaType()) {
-      case "application/vnd.oci.image.layer.v1.tar",
-          "application/vnd.oci.image.layer.nondistributable.v1.tar",
-          "application/vnd.docker.image.rootfs.diff.tar" ->
-          TAR;
-      case "application/vnd.oci.image.layer.v1.tar+gzip",
-          "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip",
-          "application/vnd.docker.image.rootfs.diff.tar.gzip",
-          "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip" ->
-          GZIP;
-      case "application/vnd.oci.image.layer.v1.tar+zstd",
-          "application/vnd.oci.image.layer.nondistributable.v1.tar+zstd",
-          "application/vnd.docker.image.rootfs.diff.tar.zstd" ->
-          ZSTD;
-      default ->
-          throw new BadImageException(
-              "layer "
-                  + layer.digest()
-                  + " has the type "
-                  + Printable.of(layer.mediaType())
-                  + ", which cannot hold a disk");
+    return switch (Packing.of(layer)) {
+      case NONE -> TAR;
+      case GZIP -> GZIP;
+      case ZSTD -> ZSTD;
     };
   }
 

@@ -14,8 +14,6 @@ import java.util.List;
  */
 public final class ImageOnTop {
   private static final String CONFIG = "the config of the image below";
-  private static final String DOCKER_LAYER_GZIP =
-      "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
   private final Manifest below;
   private final List<Layer> added;
@@ -73,7 +71,7 @@ public final class ImageOnTop {
 
   /** The same bytes by the name that they have in OCI's manifests. */
   private static Descriptor asOci(Descriptor layer) {
-    return layer.mediaType().equals(DOCKER_LAYER_GZIP)
+    return layer.mediaType().equals(MediaTypes.DOCKER_LAYER_GZIP)
         ? new Descriptor(
             MediaTypes.OCI_LAYER_GZIP, layer.digest(), layer.size(), layer.annotations(), null)
         : layer;

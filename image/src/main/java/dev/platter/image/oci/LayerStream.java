@@ -4,7 +4,6 @@ import com.github.luben.zstd.ZstdIOException;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
-import dev.platter.image.Printable;
 import java.io.EOFException;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -42,27 +41,10 @@ public final class LayerStream extends FilterInputStream {
       throws IOException {
     try {
       InputStream unpacked =
-          switch (layer.mediaType()) {
-            case MediaTypes.OCI_LAYER,
-                "application/vnd.oci.image.layer.nondistributable.v1.tar",
-                "application/vnd.docker.image.rootfs.diff.tar" ->
-                packed;
-            case MediaTypes.OCI_LAYER_GZIP,
-                "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip",
-                "application/vnd.docker.image.rootfs.diff.tar.gzip",
-                "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip" ->
-                new GZIPInputStream(packed, BUFFER);
-            case "application/vnd.oci.image.layer.v1.tar+zstd",
-                "application/vnd.oci.image.layer.nondistributable.v1.tar+zstd",
-                "application/vnd.docker.image.rootfs.diff.tar.zstd" ->
-                new ZstdInputStream(packed);
-            default ->
-                throw new BadImageException(
-                    "layer "
-                        + layer.digest()
-                        + " has the type "
-                        + Printable.of(layer.mediaType())
-                        + ", which cannot hold a disk");
+          switch (Packing.of(layer)) {
+            case NONE -> packed;
+            case GZIP -> new GZIPInputStream(packed, BUFFER);
+            case ZSTD -> new ZstdInputStream(packed);
           };
       return new LayerStream(layer, packed, unpacked, max);
     } catch (IOException e) {

@@ -15,6 +15,7 @@ public final class MediaTypes {
   public static final String DOCKER_CONFIG = "application/vnd.docker.container.image.v1+json";
   public static final String OCI_LAYER = "application/vnd.oci.image.layer.v1.tar";
   public static final String OCI_LAYER_GZIP = OCI_LAYER + "+gzip";
+  static final String DOCKER_LAYER_GZIP = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
   static final Set<String> INDEXES = Set.of(OCI_INDEX, DOCKER_LIST);
   static final Set<String> MANIFESTS = Set.of(OCI_MANIFEST, DOCKER_MANIFEST);

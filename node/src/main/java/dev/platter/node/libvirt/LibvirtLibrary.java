@@ -144,16 +144,18 @@ final class LibvirtLibrary {
   }
 
   static LibvirtLibrary load(String soname) {
-    SymbolLookup symbols;
+    LibvirtLibrary library = new LibvirtLibrary(lookup(soname));
+    library.initialize();
+    return library;
+  }
+
+  private static SymbolLookup lookup(String soname) {
     try {
-      symbols = SymbolLookup.libraryLookup(soname, Arena.global());
+      return SymbolLookup.libraryLookup(soname, Arena.global());
     } catch (IllegalArgumentException missing) {
       throw new LibvirtException(
           "cannot load " + soname + "; on Debian it is in the package libvirt0", missing);
     }
-    LibvirtLibrary library = new LibvirtLibrary(symbols);
-    library.initialize();
-    return library;
   }
 
   private void initialize() {
@@ -173,10 +175,9 @@ final class LibvirtLibrary {
 
   /** Of a library of its own, which is loaded when it is first needed. */
   Function domainQemuMonitorCommand() {
-    SymbolLookup qemu = SymbolLookup.libraryLookup(QEMU_SONAME, Arena.global());
     return new Function(
         "virDomainQemuMonitorCommand",
-        qemu,
+        lookup(QEMU_SONAME),
         FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, JAVA_INT));
   }
 

@@ -9,6 +9,7 @@ import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -17,7 +18,6 @@ import java.security.cert.X509Certificate;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import javax.net.ssl.SSLContext;
@@ -26,13 +26,20 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gives disks of this node to others. Who is not known by a certificate is not talked to; what a
- * node that is known may have is for the lender to say.
+ * node that is known may have is for the lender to say. None of them can keep the others out: each
+ * has its share of the connections, and each address of those of which it is not known yet whose
+ * they are.
  */
 public final class MoveServer implements AutoCloseable {
   /** With this number begins what is about running VMs. */
   public static final int GUESTS = 0x50474d31; // PGM1
 
-  private static final int MOST = 64;
+  /** Of all nodes. A VM that comes takes one for each of its disks, and two more. */
+  private static final int CONNECTIONS = 128;
+
+  /** Connections of which it is not known yet whose they are; they have a few seconds. */
+  private static final int STRANGERS = 64;
+
   private static final int PATIENCE = 60_000;
   private static final int HANDSHAKE_PATIENCE = 10_000;
   public static final int BUFFER = 1 << 18;
@@ -75,7 +82,8 @@ public final class MoveServer implements AutoCloseable {
   private final Lender lender;
   private final Guests guests;
   private final Consumer<String> log;
-  private final Semaphore room = new Semaphore(MOST);
+  private final Shares<InetAddress> strangers = new Shares<>(STRANGERS);
+  private final Shares<String> nodes = new Shares<>(CONNECTIONS);
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
 
   private MoveServer(
@@ -144,7 +152,7 @@ public final class MoveServer implements AutoCloseable {
     while (!listener.isClosed()) {
       try {
         var socket = listener.accept();
-        if (room.tryAcquire()) {
+        if (strangers.take(socket.getInetAddress())) {
           Thread.ofVirtual().name("move").start(() -> serve(socket));
         } else {
           socket.close();
@@ -159,20 +167,12 @@ public final class MoveServer implements AutoCloseable {
 
   private void serve(Socket plain) {
     open.add(plain);
-    try (plain) {
-      plain.setSoTimeout(HANDSHAKE_PATIENCE);
-      plain.setTcpNoDelay(true);
-      plain.setKeepAlive(true);
-      var socket = (SSLSocket) tls.getSocketFactory().createSocket(plain, null, true);
-      socket.setUseClientMode(false);
-      socket.setSSLParameters(Credentials.parameters());
-      try (socket) {
-        socket.startHandshake();
-        var shown = (X509Certificate) socket.getSession().getPeerCertificates()[0];
-        var node = peers.apply(Credentials.fingerprint(shown));
-        if (node.isPresent()) {
-          serve(socket, node.get());
-        }
+    try (plain;
+        var socket = greet(plain)) {
+      var shown = (X509Certificate) socket.getSession().getPeerCertificates()[0];
+      var node = peers.apply(Credentials.fingerprint(shown));
+      if (node.isPresent()) {
+        welcome(socket, node.get());
       }
     } catch (IOException e) {
       log.accept("moves: " + plain.getRemoteSocketAddress() + ": " + e.getMessage());
@@ -180,7 +180,33 @@ public final class MoveServer implements AutoCloseable {
       log.accept("moves: " + plain.getRemoteSocketAddress() + ": " + e);
     } finally {
       open.remove(plain);
-      room.release();
+    }
+  }
+
+  /** Until it is known whose it is. */
+  private SSLSocket greet(Socket plain) throws IOException {
+    try {
+      plain.setSoTimeout(HANDSHAKE_PATIENCE);
+      plain.setTcpNoDelay(true);
+      plain.setKeepAlive(true);
+      var socket = (SSLSocket) tls.getSocketFactory().createSocket(plain, null, true);
+      socket.setUseClientMode(false);
+      socket.setSSLParameters(Credentials.parameters());
+      socket.startHandshake();
+      return socket;
+    } finally {
+      strangers.give(plain.getInetAddress());
+    }
+  }
+
+  private void welcome(SSLSocket socket, String node) throws IOException {
+    if (!nodes.take(node)) {
+      throw new IOException(node + " has its share of the connections already");
+    }
+    try {
+      serve(socket, node);
+    } finally {
+      nodes.give(node);
     }
   }
 

@@ -31,8 +31,10 @@ import org.jspecify.annotations.Nullable;
  * when it is taken. So a volume never lacks room that it has. An owner who wants to promise more
  * than there is gives the pool a larger limit.
  *
- * <p>One process at a time has a store, as {@link VolumeDirectory} sees to. Calls that change it
- * wait for each other; they take milliseconds.
+ * <p>One process at a time has a store, as {@link VolumeDirectory} sees to. Changes of it wait for
+ * each other; they take milliseconds. What users of a volume have not written out yet is brought to
+ * its file before, which takes as long as their disk does and holds up nobody: a volume that has
+ * users is not deleted, and whether it is still there is looked at again.
  */
 public final class VolumeStore {
   /** Where its volumes are below the directory. */
@@ -109,7 +111,19 @@ public final class VolumeStore {
    *
    * @param capacity a multiple of 1 MiB, and not less than the origin's
    */
-  public synchronized Volume create(String name, long capacity, @Nullable Origin origin)
+  public Volume create(String name, long capacity, @Nullable Origin origin) throws IOException {
+    if (origin != null && origin.kind() == Origin.Kind.VOLUME && volumeNamed(name).isEmpty()) {
+      settle(origin.id());
+    }
+    return make(name, capacity, origin);
+  }
+
+  private void settle(String volume) throws IOException {
+    Settled.settle(bytes(existing(volume)));
+    moments.reached("settled");
+  }
+
+  private synchronized Volume make(String name, long capacity, @Nullable Origin origin)
       throws IOException {
     var known = volumeNamed(name);
     if (known.isPresent()) {
@@ -136,11 +150,7 @@ public final class VolumeStore {
 
   private Path bytes(Origin origin) throws IOException {
     return switch (origin.kind()) {
-      case VOLUME -> {
-        var bytes = volumes.bytes(existing(origin.id()).id());
-        Settled.settle(bytes);
-        yield bytes;
-      }
+      case VOLUME -> bytes(existing(origin.id()));
       case SNAPSHOT ->
           snapshots.bytes(
               snapshot(origin.id()).orElseThrow(() -> gone("snapshot", origin.id())).id());
@@ -187,13 +197,19 @@ public final class VolumeStore {
   }
 
   /** All that was written to the volume before the call is in it. */
-  public synchronized Snapshot snapshot(String name, String volume) throws IOException {
+  public Snapshot snapshot(String name, String volume) throws IOException {
+    if (snapshotNamed(name).isEmpty()) {
+      settle(volume);
+    }
+    return take(name, volume);
+  }
+
+  private synchronized Snapshot take(String name, String volume) throws IOException {
     var known = snapshotNamed(name);
     if (known.isPresent()) {
       return known.get();
     }
-    var source = volumes.bytes(existing(volume).id());
-    Settled.settle(source);
+    var source = bytes(existing(volume));
     reserve(SparseFile.onDisk(source));
     var id = id("snap", name);
     var bytes = snapshots.bytes(id);

@@ -9,6 +9,7 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +17,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -102,6 +104,60 @@ class VolumesTest {
     store.deleteSnapshot(snapshot.id());
     Files.writeString(restored.resolve("file"), "later");
     assertThat(files.resolve("file")).hasContent("after");
+  }
+
+  @Test
+  void whileTheUsersOfOneVolumeWriteOutWhatTheyHaveNobodyElseWaits() throws Exception {
+    var settled = new CountDownLatch(1);
+    var done = new CountDownLatch(1);
+    var slow =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("settled")) {
+                settled.countDown();
+                await(done);
+              }
+            });
+    var volume = slow.create("a", SIZE, null);
+    var taken =
+        CompletableFuture.supplyAsync(() -> snapshot(slow, volume), Thread.ofPlatform()::start);
+    await(settled);
+
+    var others =
+        CompletableFuture.runAsync(
+            () -> {
+              try {
+                slow.delete(slow.create("b", SIZE, null).id());
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            Thread.ofPlatform()::start);
+    others.get(20, TimeUnit.SECONDS);
+    assertThat(taken).isNotDone();
+
+    done.countDown();
+    assertThat(taken.get(20, TimeUnit.SECONDS).volume()).isEqualTo(volume.id());
+    store.deleteSnapshot(taken.get().id());
+  }
+
+  private static Snapshot snapshot(VolumeStore store, Volume volume) {
+    try {
+      return store.snapshot("s", volume.id());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void await(CountDownLatch latch) throws IOException {
+    try {
+      if (!latch.await(60, TimeUnit.SECONDS)) {
+        throw new IOException("it did not come");
+      }
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
   }
 
   @Test
