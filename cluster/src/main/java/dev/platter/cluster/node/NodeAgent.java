@@ -122,6 +122,7 @@ public final class NodeAgent {
       var leaving =
           new LeavingVms(migrations, identities, options.node(), vms, api, credentials, log);
       var arrivals = node.arrivals(new ExpectedVms(migrations, options.node(), vms, api), log);
+      var early = new EarlyStarts(vms, api, options.kubelet());
       var fills = new Fills(vms, api, gathering, owners, leases);
       placement.set(vms::place);
       metrics.gauge("platter_vms", "VMs of the cluster that this node has.", "", vms::count);
@@ -131,8 +132,8 @@ public final class NodeAgent {
               new PodDirectory(
                   options.kubelet(),
                   (uid, channel) ->
-                      serve(vms, fills, api, keeper, identityLoop, metrics, uid, channel));
-          var _ = CsiServer.start(options.kubelet(), options.node(), sockets);
+                      serve(vms, early, fills, api, keeper, identityLoop, metrics, uid, channel));
+          var _ = CsiServer.start(options.kubelet(), options.node(), early.with(sockets));
           var moves =
               MoveServer.start(
                   options.moves(), credentials, identities::nodeOf, mover, arrivals, log)) {
@@ -250,6 +251,7 @@ public final class NodeAgent {
 
   private void serve(
       PodVms vms,
+      EarlyStarts early,
       Fills fills,
       Api api,
       IdentityKeeper identities,
@@ -268,7 +270,7 @@ public final class NodeAgent {
         new FillSession(fills, api, pod, fill.get(), channel, log).run();
       } else {
         PodLogins.identity(pod).ifPresent(changed::add); // By now its logins are mounted.
-        new Session(vms, api, identities::obstacle, pod, channel, metrics, log).run();
+        new Session(vms, early, api, identities::obstacle, pod, channel, metrics, log).run();
       }
     } catch (IOException e) {
       // The launcher has gone; it comes back, or its pod ends.

@@ -49,22 +49,47 @@ final class PodStarts {
    */
   StartClock start(Pod pod, Images.BytesDone told) throws IOException {
     var clock = new StartClock();
+    try (var _ = vms.lock(PodVms.key(pod))) {
+      start(pod, clock, told, () -> {});
+    }
+    return clock;
+  }
+
+  /** The same before the launcher calls; empty if it has done so before, or the VM runs. */
+  Optional<StartClock> startEarly(Pod pod, EarlyStart early) throws IOException {
+    var clock = new StartClock();
     var key = PodVms.key(pod);
     try (var _ = vms.lock(key)) {
-      var owner = Owner.of(pod);
-      var known = vms.known(owner);
-      var given = gathering.of(pod);
-      var vm = given.vms().getFirst();
-      vms.take(vm.uuid(), key);
-      starts.begin(vm.uuid(), pod, clock, told);
-      try {
-        start(pod, owner, known, given, clock);
-        clock.stop();
-        return clock;
-      } finally {
-        starts.end(vm.uuid());
-        vms.giveBackIfGone(vm.uuid(), key);
+      var uid = pod.getMetadata().getUid();
+      var launcher = owners.find(key).map(Owner::launcher);
+      var phase = vms.status(key).map(VmStatus::phase);
+      if (launcher.filter(it -> it.uid().equals(uid)).isPresent()
+          || phase.filter(it -> it != VmStatus.Phase.STOPPED).isPresent()) {
+        return Optional.empty();
       }
+      start(pod, clock, early, early::awaitLauncher);
+    }
+    return Optional.of(clock);
+  }
+
+  /**
+   * @param launcher waits for it
+   */
+  private void start(Pod pod, StartClock clock, Images.BytesDone told, Runnable launcher)
+      throws IOException {
+    var key = PodVms.key(pod);
+    var owner = Owner.of(pod);
+    var known = vms.known(owner);
+    var given = gathering.of(pod);
+    var vm = given.vms().getFirst();
+    vms.take(vm.uuid(), key);
+    starts.begin(vm.uuid(), pod, clock, told, launcher);
+    try {
+      start(pod, owner, known, given, clock);
+      clock.stop();
+    } finally {
+      starts.end(vm.uuid());
+      vms.giveBackIfGone(vm.uuid(), key);
     }
   }
 

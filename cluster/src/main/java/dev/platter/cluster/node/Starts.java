@@ -32,9 +32,15 @@ final class Starts implements Progress {
   /**
    * @param thread the one that makes the VM's disks
    * @param told how far a long copy is
+   * @param launcher waits for it, if it is not there
    */
   private record Start(
-      Pod pod, StartClock clock, AtomicBoolean hasTurn, Thread thread, Images.BytesDone told) {}
+      Pod pod,
+      StartClock clock,
+      AtomicBoolean hasTurn,
+      Thread thread,
+      Images.BytesDone told,
+      Runnable launcher) {}
 
   private final AtomicLong begun = new AtomicLong();
   private final Semaphore turns = new Semaphore(AT_ONCE, true);
@@ -48,8 +54,16 @@ final class Starts implements Progress {
 
   /** In the thread that makes the VM's disks. */
   void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told) {
+    begin(vm, pod, clock, told, () -> {});
+  }
+
+  /**
+   * @param launcher waits for the launcher; may end the start by an exception
+   */
+  void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told, Runnable launcher) {
     begun.incrementAndGet();
-    all.put(vm, new Start(pod, clock, new AtomicBoolean(), Thread.currentThread(), told));
+    var thread = Thread.currentThread();
+    all.put(vm, new Start(pod, clock, new AtomicBoolean(), thread, told, launcher));
   }
 
   /** How many there have been. */
@@ -74,6 +88,8 @@ final class Starts implements Progress {
     if (step instanceof Step.StartDomain domain) {
       var start = all.get(domain.uuid());
       if (start != null) {
+        start.clock().enter(StartClock.Part.LAUNCHER);
+        start.launcher().run();
         start.clock().enter(StartClock.Part.QEMU);
         start.hasTurn().set(turn());
       }
