@@ -59,22 +59,26 @@ static void handOn(void) {
   if (wire >= 0) told = !tell(STOP, 0, 0);
 }
 
-// The only place in which signals come through.
-static void await(int fd, short what, int millis) {
+// The only place in which signals come through, also if there is no need to wait. Whether the descriptor is ready.
+static int await(int fd, short what, int millis) {
   struct pollfd one = {.fd = fd, .events = what};
   struct timespec most = {millis / 1000, millis % 1000 * 1000000L};
-  ppoll(&one, 1, millis < 0 ? NULL : &most, &through);
+  int ready = ppoll(&one, 1, millis < 0 ? NULL : &most, &through) > 0;
+  sigset_t held;
+  sigprocmask(SIG_SETMASK, &through, &held);
+  sigprocmask(SIG_SETMASK, &held, NULL);
   handOn();
+  return ready;
 }
 
 // 0 when all of it is there, else -1: the other side has ended.
 static int fill(unsigned char *bytes, size_t length) {
   while (length > 0) {
+    if (!await(wire, POLLIN, -1)) continue;
     ssize_t n = recv(wire, bytes, length, MSG_DONTWAIT);
     if (n == 0) return -1;
     if (n > 0) bytes += n, length -= n;
-    else if (errno == EAGAIN) await(wire, POLLIN, -1);
-    else if (errno != EINTR) return -1;
+    else if (errno != EAGAIN && errno != EINTR) return -1;
   }
   return 0;
 }
@@ -82,9 +86,7 @@ static int fill(unsigned char *bytes, size_t length) {
 // So little that a pipe which takes any takes all: who reads the log slowly does not keep a SIGTERM from being handed on.
 static int show(const unsigned char *bytes, size_t length) {
   while (length > 0) {
-    await(STDOUT_FILENO, POLLOUT, -1);
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    if (poll(&out, 1, 0) == 0) continue;
+    if (!await(STDOUT_FILENO, POLLOUT, -1)) continue;
     ssize_t n = write(STDOUT_FILENO, bytes, length < AT_ONCE ? length : AT_ONCE);
     if (n < 0 && errno != EINTR && errno != EAGAIN) return -1;
     if (n > 0) bytes += n, length -= n;
@@ -143,13 +145,13 @@ static int reach(const char *path) {
 }
 
 int main(int count, char **words) {
-  struct sigaction handed = {.sa_handler = ask};
+  static const int handed[] = {SIGTERM, SIGINT, SIGHUP};
+  struct sigaction action = {.sa_handler = ask};
   sigset_t held;
   sigemptyset(&held);
-  for (int i = 0; i < 3; i++) {
-    int each = (int[]){SIGTERM, SIGINT, SIGHUP}[i];
-    sigaction(each, &handed, NULL);
-    sigaddset(&held, each);
+  for (size_t i = 0; i < sizeof handed / sizeof *handed; i++) {
+    sigaction(handed[i], &action, NULL);
+    sigaddset(&held, handed[i]);
   }
   sigprocmask(SIG_BLOCK, &held, &through);
   signal(SIGPIPE, SIG_IGN);

@@ -134,9 +134,10 @@ final class ApplyRound {
       out.put(Part.LAUNCHER, millis(started, pod.firstLine));
       return out;
     }
-    // Whatever has waited for the launcher was made before, beside the kubelet's work.
-    var disk = start.waited > WAITED ? 0 : start.disk;
-    out.put(Part.LAUNCHER, millis(started, start.runs) - disk - start.qemu);
+    // What has waited for the launcher was made before, beside the kubelet's work, or in part.
+    var ours = millis(started, start.runs) - start.qemu;
+    var disk = start.waited > WAITED ? 0 : Math.clamp(start.disk, 0, Math.max(0, ours));
+    out.put(Part.LAUNCHER, ours - disk);
     out.put(Part.DISK, disk);
     out.put(Part.QEMU, start.qemu);
     out.put(Part.GUEST, millis(start.runs, pod.firstLine));

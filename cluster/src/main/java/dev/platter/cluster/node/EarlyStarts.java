@@ -3,6 +3,7 @@ package dev.platter.cluster.node;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.csi.PodSockets;
 import dev.platter.cluster.csi.PodVolume;
+import dev.platter.node.image.Images;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Volume;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,25 +24,37 @@ import org.jspecify.annotations.Nullable;
  * after their own restart, when the VM runs. It is for pods only whose other volumes are files that
  * the kubelet has written, and that start a VM by themselves: a claim may not be mounted yet, an
  * identity not ready, and a VM that moves here is not started at all. One that fails is forgotten:
- * then the launcher's call begins anew, and tells why it cannot be.
+ * then the launcher's call begins anew, and tells why it cannot be. Leases are taken only when the
+ * launcher has called, lest a disk be nobody else's for the sake of a container that never starts.
  */
 final class EarlyStarts {
+  /** How long a start waits for its launcher; a kubelet may have its image to pull. */
+  private static final Duration LAUNCHER_PATIENCE = Duration.ofMinutes(2);
+
   /** How long files may come after the socket. */
-  private static final Duration PATIENCE = Duration.ofSeconds(5);
+  private static final Duration FILE_PATIENCE = Duration.ofSeconds(5);
 
   private static final Duration POLL = Duration.ofMillis(20);
 
   private final PodVms vms;
   private final Api api;
   private final Path kubelet;
+  private final Duration patience;
+  private final Consumer<String> log;
 
   /** By the pod's UID; empty from the launcher's first call on. */
   private final Map<String, Optional<EarlyStart>> all = new ConcurrentHashMap<>();
 
-  EarlyStarts(PodVms vms, Api api, Path kubelet) {
+  EarlyStarts(PodVms vms, Api api, Path kubelet, Consumer<String> log) {
+    this(vms, api, kubelet, LAUNCHER_PATIENCE, log);
+  }
+
+  EarlyStarts(PodVms vms, Api api, Path kubelet, Duration patience, Consumer<String> log) {
     this.vms = vms;
     this.api = api;
     this.kubelet = kubelet;
+    this.patience = patience;
+    this.log = log;
   }
 
   /** These sockets; who asks for one, or gives it back, tells of a pod that comes or goes. */
@@ -54,44 +68,54 @@ final class EarlyStarts {
 
       @Override
       public void unpublish(String volumeId, Path target) throws IOException {
-        cancel(target.getName(target.getNameCount() - 5).toString());
+        cancel(PodDirectory.podUid(target));
         sockets.unpublish(volumeId, target);
       }
     };
   }
 
   private void begin(String uid) {
-    var early = new EarlyStart(uid, start -> start(uid, start));
+    var early =
+        new EarlyStart(
+            uid,
+            patience,
+            problem -> log.accept("pod " + uid + " waits for its launcher: " + problem),
+            start -> start(uid, start));
     if (all.putIfAbsent(uid, Optional.of(early)) == null) {
       early.begin();
     }
   }
 
   /** The pod is going, and with it what was made for a launcher that has not called. */
-  private void cancel(String uid) {
+  void cancel(String uid) {
     var early = all.remove(uid);
     if (early != null) {
       early.ifPresent(EarlyStart::cancel);
     }
   }
 
-  /** For the launcher of this pod, which has called: there is no other than this from now on. */
-  Optional<EarlyStart> take(String uid) {
+  /**
+   * The launcher of this pod has called: from now on its calls start the VM.
+   *
+   * @param told how far a long copy is; may end the start by an exception
+   * @return empty if nothing was begun for it, or that had failed
+   */
+  Optional<StartClock> finish(String uid, Images.BytesDone told) throws IOException {
     var early = all.put(uid, Optional.empty());
-    return early == null ? Optional.empty() : early;
+    return early == null || early.isEmpty() ? Optional.empty() : early.get().finish(told);
   }
 
   private Optional<StartClock> start(String uid, EarlyStart early) throws IOException {
     var pod = awaitPod(uid);
-    return pod == null || !isForIt(pod) ? Optional.empty() : vms.startEarly(pod, early);
+    return pod == null || !startsByItself(pod) ? Optional.empty() : vms.startEarly(pod, early);
   }
 
   /** With its files, if it has any. */
   private @Nullable Pod awaitPod(String uid) {
     try {
-      for (var until = System.nanoTime() + PATIENCE.toNanos(); System.nanoTime() < until; ) {
+      for (var until = System.nanoTime() + FILE_PATIENCE.toNanos(); System.nanoTime() < until; ) {
         var pod = api.pod(uid);
-        if (pod.isPresent() && (!isForIt(pod.get()) || areFilesThere(pod.get()))) {
+        if (pod.isPresent() && (!startsByItself(pod.get()) || areFilesThere(pod.get()))) {
           return pod.get();
         }
         Thread.sleep(POLL);
@@ -102,14 +126,14 @@ final class EarlyStarts {
     return null;
   }
 
-  private static boolean isForIt(Pod pod) {
+  private static boolean startsByItself(Pod pod) {
     var metadata = pod.getMetadata();
     return metadata.getDeletionTimestamp() == null
         && Fills.wanted(pod).isEmpty()
         && !PodVms.awaitsVm(pod)
         && metadata.getLabels().get(Names.IDENTITY) == null
         && pod.getSpec().getVolumes().stream()
-            .allMatch(volume -> isSocket(volume) || KubeletVolumes.fileKind(volume).isPresent());
+            .allMatch(volume -> isSocket(volume) || KubeletVolumes.filePlugin(volume).isPresent());
   }
 
   private static boolean isSocket(Volume volume) {
@@ -122,6 +146,7 @@ final class EarlyStarts {
         .filter(volume -> !isSocket(volume))
         .allMatch(
             volume ->
-                volumes.hasFiles(KubeletVolumes.fileKind(volume).orElseThrow(), volume.getName()));
+                volumes.hasFiles(
+                    KubeletVolumes.filePlugin(volume).orElseThrow(), volume.getName()));
   }
 }

@@ -209,11 +209,11 @@ final class Gathering {
     var namespace = pod.getMetadata().getNamespace();
     var name = volume.getName();
     var extra = name.startsWith(Names.DATA_VOLUME_PREFIX);
-    var kind = KubeletVolumes.fileKind(volume);
-    if (kind.isEmpty()) {
+    var plugin = KubeletVolumes.filePlugin(volume);
+    if (plugin.isEmpty()) {
       return Objects.NONE;
     }
-    var files = volumes.files(kind.get(), name);
+    var files = volumes.files(plugin.get(), name);
     return extra && volume.getConfigMap() != null
         ? config(namespace + "/" + volume.getConfigMap().getName(), files)
         : mounted(pod, name, files);

@@ -58,7 +58,7 @@ final class KubeletVolumes {
   }
 
   /** The plugin whose volumes are files that the kubelet writes; empty if it is another's. */
-  static Optional<String> fileKind(Volume volume) {
+  static Optional<String> filePlugin(Volume volume) {
     if (volume.getSecret() != null) {
       return Optional.of("secret");
     }
@@ -71,9 +71,9 @@ final class KubeletVolumes {
     return volume.getDownwardAPI() == null ? Optional.empty() : Optional.of("downward-api");
   }
 
-  /** Whether such a volume is there, which then is all of it: its last link is made at once. */
+  /** Whether all files of such a volume are there. */
   boolean hasFiles(String plugin, String volume) {
-    return Files.exists(files(plugin).resolve(volume).resolve("..data"));
+    return FileVolume.isWhole(files(plugin).resolve(volume));
   }
 
   private Path files(String plugin) {

@@ -7,8 +7,10 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
+import dev.platter.node.durable.Cancellation;
 import dev.platter.node.image.Images;
 import dev.platter.plan.Claims;
+import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.io.IOException;
 import java.time.Duration;
@@ -72,10 +74,7 @@ final class PodStarts {
     return Optional.of(clock);
   }
 
-  /**
-   * @param launcher waits for it
-   */
-  private void start(Pod pod, StartClock clock, Images.BytesDone told, Runnable launcher)
+  private void start(Pod pod, StartClock clock, Images.BytesDone told, Runnable awaitLauncher)
       throws IOException {
     var key = PodVms.key(pod);
     var owner = Owner.of(pod);
@@ -83,9 +82,9 @@ final class PodStarts {
     var given = gathering.of(pod);
     var vm = given.vms().getFirst();
     vms.take(vm.uuid(), key);
-    starts.begin(vm.uuid(), pod, clock, told, launcher);
+    starts.begin(vm.uuid(), pod, clock, told, awaitLauncher);
     try {
-      start(pod, owner, known, given, clock);
+      start(pod, owner, known, given, clock, awaitLauncher);
       clock.stop();
     } finally {
       starts.end(vm.uuid());
@@ -93,7 +92,13 @@ final class PodStarts {
     }
   }
 
-  private void start(Pod pod, Owner owner, Optional<Owner> known, Objects given, StartClock clock)
+  private void start(
+      Pod pod,
+      Owner owner,
+      Optional<Owner> known,
+      Objects given,
+      StartClock clock,
+      Runnable awaitLauncher)
       throws IOException {
     var key = owner.key();
     var vm = given.vms().getFirst();
@@ -111,6 +116,11 @@ final class PodStarts {
       planned = node.plan(vm, given); // Its images are those of today.
     }
     var uses = DiskUse.of(vm, given, planned.plan());
+    if (!uses.isEmpty()) {
+      clock.enter(StartClock.Part.LAUNCHER);
+      awaitLauncher.run(); // Until then, others may use the disks.
+      clock.enter(StartClock.Part.PREPARE);
+    }
     var layout = node.layout();
     var console = ConsoleLog.length(layout.consoleLog(layout.vm(key)));
     var begun = owner.startingAt(console, uses.stream().map(DiskLeases::name).distinct().toList());
@@ -131,9 +141,20 @@ final class PodStarts {
         node.run(vm, given, planned);
       }
     } catch (IOException | RuntimeException e) {
-      vms.release(key);
+      release(key, e);
       throw e;
     }
+  }
+
+  private void release(VmKey key, Exception cause) {
+    Cancellation.shield(
+        () -> {
+          try {
+            vms.release(key);
+          } catch (IOException e) {
+            cause.addSuppressed(e); // The next sweep does it.
+          }
+        });
   }
 
   /** Who had the Lease until now may have left a claim that cannot be used. */

@@ -154,8 +154,7 @@ final class Session {
   private boolean start() throws IOException {
     try {
       var told = new FillReport(() -> gone || isStopping(), reports);
-      var begun = early.take(pod.getMetadata().getUid());
-      var clock = begun.isEmpty() ? Optional.<StartClock>empty() : begun.get().finish(told);
+      var clock = early.finish(pod.getMetadata().getUid(), told);
       reports.started(clock.isPresent() ? clock.get() : vms.start(pod, told));
       reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
       return true;

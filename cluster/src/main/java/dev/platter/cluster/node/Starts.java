@@ -32,7 +32,7 @@ final class Starts implements Progress {
   /**
    * @param thread the one that makes the VM's disks
    * @param told how far a long copy is
-   * @param launcher waits for it, if it is not there
+   * @param awaitLauncher waits for it, if it is not there
    */
   private record Start(
       Pod pod,
@@ -40,7 +40,7 @@ final class Starts implements Progress {
       AtomicBoolean hasTurn,
       Thread thread,
       Images.BytesDone told,
-      Runnable launcher) {}
+      Runnable awaitLauncher) {}
 
   private final AtomicLong begun = new AtomicLong();
   private final Semaphore turns = new Semaphore(AT_ONCE, true);
@@ -58,12 +58,12 @@ final class Starts implements Progress {
   }
 
   /**
-   * @param launcher waits for the launcher; may end the start by an exception
+   * @param awaitLauncher may end the start by an exception
    */
-  void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told, Runnable launcher) {
+  void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told, Runnable awaitLauncher) {
     begun.incrementAndGet();
     var thread = Thread.currentThread();
-    all.put(vm, new Start(pod, clock, new AtomicBoolean(), thread, told, launcher));
+    all.put(vm, new Start(pod, clock, new AtomicBoolean(), thread, told, awaitLauncher));
   }
 
   /** How many there have been. */
@@ -89,7 +89,7 @@ final class Starts implements Progress {
       var start = all.get(domain.uuid());
       if (start != null) {
         start.clock().enter(StartClock.Part.LAUNCHER);
-        start.launcher().run();
+        start.awaitLauncher().run();
         start.clock().enter(StartClock.Part.QEMU);
         start.hasTurn().set(turn());
       }
