@@ -1,13 +1,14 @@
 # shellcheck shell=bash
-# The top layer: Platter's jars, the two commands that start them, and the caches of loaded classes that the image's own JRE
-# makes from them. A cache is good for one class path at one place, hence all of this happens in the image.
-# It is the one layer whose bytes differ from build to build: the JVM's caches do.
+# The top layer: Platter's jars, the command that starts them, the cache of loaded classes that the image's own JRE makes from them,
+# and the launcher, which needs nothing else of the image. A cache is good for one class path at one place, hence it is made in the image.
+# It is the one layer whose bytes differ from build to build: the JVM's cache does.
+LAUNCHER=$ROOT/cluster/src/main/c/launch.c
 
 # platter_layer DIR: sets PLATTER, made in place of what DIR is if a part of it has changed.
 platter_layer() {
   local parts
   PLATTER=$1
-  parts=$(cd "$ROOT/cli/target" && sha256sum app/*.jar app.list "$CONTAINER"/{layer,passt,platter,sbom}.sh "$CONTAINER"/bin/* "$DEBIAN/ids" "$BOOT/ids" "$JRE/ids")
+  parts=$(cd "$ROOT/cli/target" && sha256sum app/*.jar app.list "$CONTAINER"/{layer,passt,platter,sbom}.sh "$CONTAINER"/bin/* "$LAUNCHER" "$DEBIAN/ids" "$BOOT/ids" "$JRE/ids")
   parts=$(key "$EPOCH" <<<"$parts")
   [[ -f $1/$parts ]] || rm -rf "$1"
   PLATTER_KEY=$parts
@@ -17,12 +18,12 @@ platter_layer() {
 platter_tree() {
   mkdir -p tree/opt/platter/app tree/opt/platter/bin tree/usr/share/platter
   cp "$ROOT"/cli/target/app/*.jar tree/opt/platter/app/
-  install -m 755 "$CONTAINER/bin/platter" "$CONTAINER/bin/launch" tree/opt/platter/bin/
+  install -m 755 "$CONTAINER/bin/platter" tree/opt/platter/bin/
+  gcc -std=c11 -Wall -Wextra -Werror -Os -static -s -Wl,--build-id=none -o tree/opt/platter/bin/launch "$LAUNCHER"
   sbom >tree/usr/share/platter/sbom.json
   find tree -exec touch -h -d "@$EPOCH" {} +
   # The last word of the options takes the place of the class that would be run.
   train platter '-XX:AOTCacheOutput=/opt/platter/platter.aot dev.platter.cli.Training'
-  train launch '-XX:AOTCacheOutput=/opt/platter/launch.aot dev.platter.cluster.launch.Training'
   : >"$PLATTER_KEY"
 }
 

@@ -23,7 +23,7 @@ class ClusterTest {
   private static final Path EXAMPLES = Path.of(System.getProperty("repo.root"), "examples");
 
   /** The kernel counts in KiB. */
-  private static final int MOST_LAUNCHER = 64 << 10;
+  private static final int MOST_LAUNCHER = 2 << 10;
 
   /** Whatever a test made, both nodes have nothing of it afterwards. */
   @AfterEach
@@ -67,7 +67,7 @@ class ClusterTest {
     var on = shared().kube().node(Integer.parseInt(node.substring("node".length())));
     assertThat(on.exec("cat", "/proc/" + shared().qemu(on, "default", "first") + "/cgroup"))
         .containsPattern("cpu:.*/pod" + uid + "/");
-    var process = shared().processes(on, "default", "first", "-f '[l]aunch.Launcher'");
+    var process = shared().processes(on, "default", "first", "-x launch");
     var launcher = on.exec("awk", "/VmRSS/{print $2}", "/proc/" + process + "/status");
     assertThat(Integer.parseInt(launcher.strip())).isLessThan(MOST_LAUNCHER);
   }

@@ -44,7 +44,7 @@ enum MigrationKill {
         yield struck;
       }
       case SOURCE_QEMU, TARGET_QEMU -> kill(cluster, node, pod, "qemu-system");
-      case SOURCE_LAUNCHER, TARGET_LAUNCHER -> kill(cluster, node, pod, "java");
+      case SOURCE_LAUNCHER, TARGET_LAUNCHER -> kill(cluster, node, pod, "-x launch");
     };
   }
 

@@ -154,6 +154,9 @@ public final class Names {
 
   public static final String VOLUME_CLASS = "platter-local";
 
+  /** The launcher in Platter's image: the command of a launcher pod's container. */
+  public static final String LAUNCHER_COMMAND = "/opt/platter/bin/launch";
+
   /** The inline volume of a launcher pod, where it is mounted, and the socket in it. */
   public static final String SOCKET_VOLUME = "platter-socket";
 

@@ -1,6 +1,6 @@
 /**
- * The program in a launcher pod: the VM's console is its output, its end is the VM's end. It uses
- * nothing but the JDK, since there is one for each VM.
+ * What the node's daemon and the program in a launcher pod ({@code src/main/c/launch.c}) say to
+ * each other: the VM's console is its output, its end is the VM's end.
  */
 @NullMarked
 package dev.platter.cluster.launch;

@@ -209,22 +209,14 @@ final class Gathering {
     var namespace = pod.getMetadata().getNamespace();
     var name = volume.getName();
     var extra = name.startsWith(Names.DATA_VOLUME_PREFIX);
-    if (volume.getSecret() != null) {
-      return mounted(pod, name, volumes.files("secret", name));
+    var plugin = KubeletVolumes.filePlugin(volume);
+    if (plugin.isEmpty()) {
+      return Objects.NONE;
     }
-    if (volume.getConfigMap() != null) {
-      var files = volumes.files("configmap", name);
-      return extra
-          ? config(namespace + "/" + volume.getConfigMap().getName(), files)
-          : mounted(pod, name, files);
-    }
-    if (volume.getProjected() != null) {
-      return mounted(pod, name, volumes.files("projected", name));
-    }
-    if (volume.getDownwardAPI() != null) {
-      return mounted(pod, name, volumes.files("downward-api", name));
-    }
-    return Objects.NONE;
+    var files = volumes.files(plugin.get(), name);
+    return extra && volume.getConfigMap() != null
+        ? config(namespace + "/" + volume.getConfigMap().getName(), files)
+        : mounted(pod, name, files);
   }
 
   private static Objects mounted(Pod pod, String volume, SortedMap<String, GuestFile> files) {

@@ -5,12 +5,14 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.kubelet.FileVolume;
+import io.fabric8.kubernetes.api.model.Volume;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -44,7 +46,7 @@ final class KubeletVolumes {
    * @param plugin such as {@code configmap}
    */
   SortedMap<String, GuestFile> files(String plugin, String volume) throws IOException {
-    var directory = pod.resolve("volumes").resolve("kubernetes.io~" + plugin).resolve(volume);
+    var directory = files(plugin).resolve(volume);
     var out = new TreeMap<String, GuestFile>();
     FileVolume.read(directory)
         .forEach(
@@ -53,6 +55,29 @@ final class KubeletVolumes {
                     path,
                     new GuestFile(path, entry.mode(), new GuestFile.Content(entry.content()))));
     return out;
+  }
+
+  /** The plugin whose volumes are files that the kubelet writes; empty if it is another's. */
+  static Optional<String> filePlugin(Volume volume) {
+    if (volume.getSecret() != null) {
+      return Optional.of("secret");
+    }
+    if (volume.getConfigMap() != null) {
+      return Optional.of("configmap");
+    }
+    if (volume.getProjected() != null) {
+      return Optional.of("projected");
+    }
+    return volume.getDownwardAPI() == null ? Optional.empty() : Optional.of("downward-api");
+  }
+
+  /** Whether all files of such a volume are there. */
+  boolean hasFiles(String plugin, String volume) {
+    return FileVolume.isWhole(files(plugin).resolve(volume));
+  }
+
+  private Path files(String plugin) {
+    return pod.resolve("volumes").resolve("kubernetes.io~" + plugin);
   }
 
   /** Where the file system of a volume is mounted. */

@@ -122,17 +122,19 @@ public final class NodeAgent {
       var leaving =
           new LeavingVms(migrations, identities, options.node(), vms, api, credentials, log);
       var arrivals = node.arrivals(new ExpectedVms(migrations, options.node(), vms, api), log);
+      var early = new EarlyStarts(vms, api, options.kubelet(), log);
       var fills = new Fills(vms, api, gathering, owners, leases);
       placement.set(vms::place);
       metrics.gauge("platter_vms", "VMs of the cluster that this node has.", "", vms::count);
       var reaper = new Reaper(owners, vms, api, options.node(), log);
       pods.addEventHandler(bell);
+      bell.whenGone(early::cancel);
       try (var sockets =
               new PodDirectory(
                   options.kubelet(),
                   (uid, channel) ->
-                      serve(vms, fills, api, keeper, identityLoop, metrics, uid, channel));
-          var _ = CsiServer.start(options.kubelet(), options.node(), sockets);
+                      serve(vms, early, fills, api, keeper, identityLoop, metrics, uid, channel));
+          var _ = CsiServer.start(options.kubelet(), options.node(), early.with(sockets));
           var moves =
               MoveServer.start(
                   options.moves(), credentials, identities::nodeOf, mover, arrivals, log)) {
@@ -250,6 +252,7 @@ public final class NodeAgent {
 
   private void serve(
       PodVms vms,
+      EarlyStarts early,
       Fills fills,
       Api api,
       IdentityKeeper identities,
@@ -268,7 +271,7 @@ public final class NodeAgent {
         new FillSession(fills, api, pod, fill.get(), channel, log).run();
       } else {
         PodLogins.identity(pod).ifPresent(changed::add); // By now its logins are mounted.
-        new Session(vms, api, identities::obstacle, pod, channel, metrics, log).run();
+        new Session(vms, early, api, identities::obstacle, pod, channel, metrics, log).run();
       }
     } catch (IOException e) {
       // The launcher has gone; it comes back, or its pod ends.
@@ -316,6 +319,12 @@ public final class NodeAgent {
   private static final class Bell implements ResourceEventHandler<Pod> {
     private boolean rung;
     private boolean ended;
+    private volatile Consumer<String> gone = _ -> {};
+
+    /** Is told the UIDs of pods that are gone. */
+    void whenGone(Consumer<String> told) {
+      gone = told;
+    }
 
     @Override
     public void onAdd(Pod pod) {}
@@ -324,7 +333,12 @@ public final class NodeAgent {
     public void onUpdate(Pod before, Pod pod) {}
 
     @Override
-    public synchronized void onDelete(Pod pod, boolean unknown) {
+    public void onDelete(Pod pod, boolean unknown) {
+      gone.accept(pod.getMetadata().getUid());
+      ring();
+    }
+
+    private synchronized void ring() {
       rung = true;
       notifyAll();
     }

@@ -118,7 +118,7 @@ public final class PodDirectory implements PodSockets, AutoCloseable {
 
   @Override
   public synchronized void unpublish(String volumeId, Path target) throws IOException {
-    var podUid = target.getName(target.getNameCount() - 5).toString();
+    var podUid = podUid(target);
     var ours = target.endsWith(Path.of(Names.SOCKET_VOLUME, "mount"));
     var listener = ours ? listeners.remove(podUid) : null;
     if (listener != null) {
@@ -147,6 +147,11 @@ public final class PodDirectory implements PodSockets, AutoCloseable {
         }
       }
     }
+  }
+
+  /** Of the pod whose volume is mounted there. */
+  static String podUid(Path target) {
+    return target.getName(target.getNameCount() - 5).toString();
   }
 
   private static Path parent(Path target) {

@@ -1,6 +1,6 @@
 package dev.platter.cluster.node;
 
-import dev.platter.cluster.launch.Launcher;
+import dev.platter.cluster.api.Names;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.ContainerPort;
@@ -35,7 +35,7 @@ final class PodPlaces {
 
   private PodCgroup group(Pod pod) throws IOException {
     return PodCgroup.find(
-        cgroups, Path.of("/proc"), pod.getMetadata().getUid(), Launcher.class.getName());
+        cgroups, Path.of("/proc"), pod.getMetadata().getUid(), Names.LAUNCHER_COMMAND);
   }
 
   private static List<ContainerPort> ports(Pod pod) {

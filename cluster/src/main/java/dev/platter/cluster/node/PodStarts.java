@@ -7,8 +7,10 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.model.Vm;
 import dev.platter.node.Node;
 import dev.platter.node.VmStatus;
+import dev.platter.node.durable.Cancellation;
 import dev.platter.node.image.Images;
 import dev.platter.plan.Claims;
+import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.io.IOException;
 import java.time.Duration;
@@ -49,26 +51,54 @@ final class PodStarts {
    */
   StartClock start(Pod pod, Images.BytesDone told) throws IOException {
     var clock = new StartClock();
+    try (var _ = vms.lock(PodVms.key(pod))) {
+      start(pod, clock, told, () -> {});
+    }
+    return clock;
+  }
+
+  /** The same before the launcher calls; empty if it has done so before, or the VM runs. */
+  Optional<StartClock> startEarly(Pod pod, EarlyStart early) throws IOException {
+    var clock = new StartClock();
     var key = PodVms.key(pod);
     try (var _ = vms.lock(key)) {
-      var owner = Owner.of(pod);
-      var known = vms.known(owner);
-      var given = gathering.of(pod);
-      var vm = given.vms().getFirst();
-      vms.take(vm.uuid(), key);
-      starts.begin(vm.uuid(), pod, clock, told);
-      try {
-        start(pod, owner, known, given, clock);
-        clock.stop();
-        return clock;
-      } finally {
-        starts.end(vm.uuid());
-        vms.giveBackIfGone(vm.uuid(), key);
+      var uid = pod.getMetadata().getUid();
+      var launcher = owners.find(key).map(Owner::launcher);
+      var phase = vms.status(key).map(VmStatus::phase);
+      if (launcher.filter(it -> it.uid().equals(uid)).isPresent()
+          || phase.filter(it -> it != VmStatus.Phase.STOPPED).isPresent()) {
+        return Optional.empty();
       }
+      start(pod, clock, early, early::awaitLauncher);
+    }
+    return Optional.of(clock);
+  }
+
+  private void start(Pod pod, StartClock clock, Images.BytesDone told, Runnable awaitLauncher)
+      throws IOException {
+    var key = PodVms.key(pod);
+    var owner = Owner.of(pod);
+    var known = vms.known(owner);
+    var given = gathering.of(pod);
+    var vm = given.vms().getFirst();
+    vms.take(vm.uuid(), key);
+    starts.begin(vm.uuid(), pod, clock, told, awaitLauncher);
+    try {
+      start(pod, owner, known, given, clock, awaitLauncher);
+      clock.stop();
+    } finally {
+      starts.end(vm.uuid());
+      vms.giveBackIfGone(vm.uuid(), key);
     }
   }
 
-  private void start(Pod pod, Owner owner, Optional<Owner> known, Objects given, StartClock clock)
+  private void start(
+      Pod pod,
+      Owner owner,
+      Optional<Owner> known,
+      Objects given,
+      StartClock clock,
+      Runnable awaitLauncher)
       throws IOException {
     var key = owner.key();
     var vm = given.vms().getFirst();
@@ -86,6 +116,11 @@ final class PodStarts {
       planned = node.plan(vm, given); // Its images are those of today.
     }
     var uses = DiskUse.of(vm, given, planned.plan());
+    if (!uses.isEmpty()) {
+      clock.enter(StartClock.Part.LAUNCHER);
+      awaitLauncher.run(); // Until then, others may use the disks.
+      clock.enter(StartClock.Part.PREPARE);
+    }
     var layout = node.layout();
     var console = ConsoleLog.length(layout.consoleLog(layout.vm(key)));
     var begun = owner.startingAt(console, uses.stream().map(DiskLeases::name).distinct().toList());
@@ -106,9 +141,20 @@ final class PodStarts {
         node.run(vm, given, planned);
       }
     } catch (IOException | RuntimeException e) {
-      vms.release(key);
+      release(key, e);
       throw e;
     }
+  }
+
+  private void release(VmKey key, Exception cause) {
+    Cancellation.shield(
+        () -> {
+          try {
+            vms.release(key);
+          } catch (IOException e) {
+            cause.addSuppressed(e); // The next sweep does it.
+          }
+        });
   }
 
   /** Who had the Lease until now may have left a claim that cannot be used. */

@@ -90,6 +90,11 @@ final class PodVms {
     return podStarts.start(pod, told);
   }
 
+  /** As {@link PodStarts#startEarly}. */
+  Optional<StartClock> startEarly(Pod pod, EarlyStart early) throws IOException {
+    return podStarts.startEarly(pod, early);
+  }
+
   /** VMs that come while they run. */
   PodArrivals arrivals() {
     return arrivals;

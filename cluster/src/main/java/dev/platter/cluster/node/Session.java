@@ -37,6 +37,7 @@ final class Session {
   private static final Duration NETWORK_PAUSE = Duration.ofSeconds(1);
 
   private final PodVms vms;
+  private final EarlyStarts early;
   private final Api api;
   private final Function<IdentityKey, Optional<String>> obstacles;
   private final Pod pod;
@@ -52,6 +53,7 @@ final class Session {
    */
   Session(
       PodVms vms,
+      EarlyStarts early,
       Api api,
       Function<IdentityKey, Optional<String>> obstacles,
       Pod pod,
@@ -59,6 +61,7 @@ final class Session {
       Metrics metrics,
       Consumer<String> log) {
     this.vms = vms;
+    this.early = early;
     this.api = api;
     this.obstacles = obstacles;
     this.pod = pod;
@@ -150,7 +153,9 @@ final class Session {
 
   private boolean start() throws IOException {
     try {
-      reports.started(vms.start(pod, new FillReport(() -> gone || isStopping(), reports)));
+      var told = new FillReport(() -> gone || isStopping(), reports);
+      var clock = early.finish(pod.getMetadata().getUid(), told);
+      reports.started(clock.isPresent() ? clock.get() : vms.start(pod, told));
       reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
       return true;
     } catch (PlatterException e) {

@@ -32,9 +32,15 @@ final class Starts implements Progress {
   /**
    * @param thread the one that makes the VM's disks
    * @param told how far a long copy is
+   * @param awaitLauncher waits for it, if it is not there
    */
   private record Start(
-      Pod pod, StartClock clock, AtomicBoolean hasTurn, Thread thread, Images.BytesDone told) {}
+      Pod pod,
+      StartClock clock,
+      AtomicBoolean hasTurn,
+      Thread thread,
+      Images.BytesDone told,
+      Runnable awaitLauncher) {}
 
   private final AtomicLong begun = new AtomicLong();
   private final Semaphore turns = new Semaphore(AT_ONCE, true);
@@ -48,8 +54,16 @@ final class Starts implements Progress {
 
   /** In the thread that makes the VM's disks. */
   void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told) {
+    begin(vm, pod, clock, told, () -> {});
+  }
+
+  /**
+   * @param awaitLauncher may end the start by an exception
+   */
+  void begin(UUID vm, Pod pod, StartClock clock, Images.BytesDone told, Runnable awaitLauncher) {
     begun.incrementAndGet();
-    all.put(vm, new Start(pod, clock, new AtomicBoolean(), Thread.currentThread(), told));
+    var thread = Thread.currentThread();
+    all.put(vm, new Start(pod, clock, new AtomicBoolean(), thread, told, awaitLauncher));
   }
 
   /** How many there have been. */
@@ -74,6 +88,8 @@ final class Starts implements Progress {
     if (step instanceof Step.StartDomain domain) {
       var start = all.get(domain.uuid());
       if (start != null) {
+        start.clock().enter(StartClock.Part.LAUNCHER);
+        start.awaitLauncher().run();
         start.clock().enter(StartClock.Part.QEMU);
         start.hasTurn().set(turn());
       }

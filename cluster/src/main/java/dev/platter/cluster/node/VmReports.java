@@ -38,7 +38,7 @@ final class VmReports {
     log("runs after " + clock);
     metrics.observe(
         "platter_vm_start_seconds",
-        "From a launcher's call to a guest that runs.",
+        "What a start takes until the guest runs, without waiting for the launcher.",
         "",
         clock.seconds());
     for (var part : StartClock.Part.values()) {

@@ -29,7 +29,6 @@ import java.util.stream.Collectors;
  */
 public final class LauncherPod {
   private static final int USER = 65_532;
-  private static final String COMMAND = "/opt/platter/bin/launch";
 
   /** Page tables of the guest's memory, 8 bytes for each 4 KiB. */
   private static final long PAGE_TABLES = 512;
@@ -52,8 +51,10 @@ public final class LauncherPod {
    * @param overhead what QEMU and the launcher need beside the guest's memory
    */
   public record Options(String image, String pullPolicy, ByteSize overhead) {
-    /** The launcher's own 64 MiB; QEMU's code, threads and disk caches; passt's buffers. */
-    public static final ByteSize OVERHEAD = ByteSize.mebibytes(224);
+    /**
+     * QEMU's code, threads and disk caches; passt's buffers; the launcher takes next to nothing.
+     */
+    public static final ByteSize OVERHEAD = ByteSize.mebibytes(192);
   }
 
   private LauncherPod(ObjectNode pod, String namespace, ClusterObjects cluster, Options options) {
@@ -268,7 +269,7 @@ public final class LauncherPod {
     out.put("name", Json.text(written, "name", "vm"));
     out.put("image", options.image());
     out.put("imagePullPolicy", options.pullPolicy());
-    out.putArray("command").add(COMMAND);
+    out.putArray("command").add(Names.LAUNCHER_COMMAND);
     if (written.has("ports")) {
       out.set("ports", written.get("ports"));
     }

@@ -13,9 +13,11 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -24,11 +26,31 @@ import org.junit.jupiter.api.io.TempDir;
 /** The launcher as a process of its own, as in a pod, with the test as the node's daemon. */
 @Timeout(60)
 class LauncherTest {
+  @TempDir static Path built;
+  private static Path program;
+
   @TempDir Path directory;
   private Path socket;
   private ServerSocketChannel server;
   private Process launcher;
   private InputStream out;
+
+  @BeforeAll
+  static void compile() throws Exception {
+    program = built.resolve("launch");
+    var compiler =
+        new ProcessBuilder(
+                "gcc",
+                "-std=c11",
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover=all",
+                "-o",
+                program.toString(),
+                "src/main/c/launch.c")
+            .inheritIO()
+            .start();
+    assertThat(compiler.waitFor()).isZero();
+  }
 
   @BeforeEach
   void start() throws IOException {
@@ -45,18 +67,7 @@ class LauncherTest {
   }
 
   private Process launch() throws IOException {
-    var classes =
-        Path.of(Launcher.class.getProtectionDomain().getCodeSource().getLocation().getPath());
-    return new ProcessBuilder(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:+UseSerialGC",
-                "-Xmx16m",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                classes.toString(),
-                Launcher.class.getName(),
-                socket.toString()))
+    return new ProcessBuilder(program.toString(), socket.toString())
         .redirectErrorStream(true)
         .start();
   }
@@ -160,6 +171,48 @@ class LauncherTest {
     try (var daemon = server.accept()) {
       assertThat(read(daemon).kind()).isEqualTo(Kind.START);
       Frame.exit(0, "").write(daemon);
+    }
+    assertThat(launcher.waitFor()).isZero();
+  }
+
+  @Test
+  void aFrameOfTheLongestIsShownWholeAndOneThatSaysItIsLongerIsNot() throws Exception {
+    var longest = new byte[Frame.MOST_BYTES];
+    Arrays.fill(longest, (byte) 'x');
+    try (var daemon = server.accept()) {
+      read(daemon);
+      new Frame(Kind.CONSOLE, longest).write(daemon);
+      assertThat(out.readNBytes(longest.length)).isEqualTo(longest);
+    }
+    for (var length : List.of(longest.length + 1, -1, Integer.MIN_VALUE)) {
+      try (var daemon = server.accept()) {
+        assertThat(read(daemon).position()).isEqualTo(longest.length);
+        daemon.write(ByteBuffer.allocate(5).put((byte) 4).putInt(length).flip());
+        assertThat(Frame.read(daemon)).isNull();
+      }
+    }
+    try (var daemon = server.accept()) {
+      read(daemon);
+      daemon.write(ByteBuffer.allocate(5).put((byte) 6).putInt(0).flip()); // no exit status in it
+    }
+    try (var daemon = server.accept()) {
+      read(daemon);
+      Frame.exit(0, "").write(daemon);
+    }
+    assertThat(launcher.waitFor()).isZero();
+  }
+
+  @Test
+  void aSigtermIsHandedOnWhileNobodyReadsTheLog() throws Exception {
+    try (var daemon = server.accept()) {
+      read(daemon);
+      for (var i = 0; i < 4; i++) { // more than a pipe holds
+        new Frame(Kind.CONSOLE, new byte[Frame.MOST_BYTES]).write(daemon);
+      }
+      launcher.toHandle().destroy();
+      assertThat(read(daemon).kind()).isEqualTo(Kind.STOP);
+      Frame.exit(0, "").write(daemon);
+      assertThat(out.readAllBytes()).hasSize(4 * Frame.MOST_BYTES);
     }
     assertThat(launcher.waitFor()).isZero();
   }

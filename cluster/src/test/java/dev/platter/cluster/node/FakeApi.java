@@ -17,12 +17,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /** Pods and VM objects in memory. */
 final class FakeApi implements Api {
-  final Map<String, Pod> pods = new HashMap<>();
-  final Map<String, VmObject> vms = new HashMap<>();
+  final Map<String, Pod> pods = new ConcurrentHashMap<>();
+  final Map<String, VmObject> vms = new ConcurrentHashMap<>();
   final Set<String> kept = new HashSet<>();
   final List<List<DiskStatus>> told = new ArrayList<>();
   final Map<String, Pod> heard = new HashMap<>();

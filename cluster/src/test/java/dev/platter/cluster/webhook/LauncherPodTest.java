@@ -222,6 +222,6 @@ class LauncherPodTest {
     var pod = LauncherGoldenTest.podOf(vm, "vm");
     var launcher = LauncherPod.of(pod, "default", new MapObjects(), LauncherGoldenTest.OPTIONS);
     assertThat(launcher.at("/spec/containers/0/resources").toString())
-        .isEqualTo("{\"limits\":{\"memory\":\"4328Mi\"},\"requests\":{\"memory\":\"4328Mi\"}}");
+        .isEqualTo("{\"limits\":{\"memory\":\"4296Mi\"},\"requests\":{\"memory\":\"4296Mi\"}}");
   }
 }

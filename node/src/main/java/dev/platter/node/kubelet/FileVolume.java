@@ -90,6 +90,26 @@ public final class FileVolume {
     }
   }
 
+  /**
+   * Whether a volume that is being made is complete: a kubelet writes the files, says where they
+   * are, and then shows one after another.
+   */
+  public static boolean isWhole(Path volume) {
+    try {
+      var shown = shown(volume);
+      try (var files = Files.newDirectoryStream(volume.resolve(DATA))) {
+        for (var file : files) {
+          if (!shown.contains(String.valueOf(file.getFileName()))) {
+            return false;
+          }
+        }
+        return true;
+      }
+    } catch (IOException e) {
+      return false; // Not there yet.
+    }
+  }
+
   private static Set<String> shown(Path volume) throws IOException {
     var out = new HashSet<String>();
     try (var names = Files.newDirectoryStream(volume)) {
