@@ -96,6 +96,19 @@ final class BenchCluster implements AutoCloseable {
     }
   }
 
+  /** Returns when the nodes have removed the disks of identities, which outlive these a little. */
+  void awaitNoVolumes() throws Exception {
+    var until = System.nanoTime() + PATIENCE.toNanos();
+    for (var node : kube.nodes()) {
+      while (!node.exec("ls", "-A", "/var/lib/platter/pools/volumes").isBlank()) {
+        if (System.nanoTime() > until) {
+          throw new IllegalStateException("disks are left on " + node.name());
+        }
+        Thread.sleep(200);
+      }
+    }
+  }
+
   /** The resident sets, in KiB, of the processes on a node that have this in their command line. */
   List<Double> memory(String command, KubeNode node) {
     // The brackets keep it from finding the shell that looks.

@@ -103,6 +103,7 @@ final class IdentityObjects {
     for (var round = 0; round <= ROUNDS; round++) {
       var ready = ready("id-" + round + "-");
       clear(IDENTITIES);
+      cluster.awaitNoVolumes();
       var alone = bare("bare-" + round + "-");
       clear(BARE);
       if (round > 0) {

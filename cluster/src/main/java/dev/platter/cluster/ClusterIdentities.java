@@ -1,5 +1,7 @@
 package dev.platter.cluster;
 
+import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityChanges;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
@@ -9,8 +11,6 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.dsl.Resource;
-import io.fabric8.kubernetes.client.dsl.base.PatchContext;
-import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import java.net.HttpURLConnection;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -26,9 +26,11 @@ public final class ClusterIdentities implements AutoCloseable {
   private static final Set<String> ENDED = Set.of("Succeeded", "Failed");
 
   private final KubernetesClient client;
+  private final IdentityChanges changes;
 
   public ClusterIdentities(KubernetesClient client) {
     this.client = client;
+    this.changes = new IdentityChanges(client);
   }
 
   /**
@@ -102,21 +104,7 @@ public final class ClusterIdentities implements AutoCloseable {
     }
     refuseIfUsed(found, found.usedBy());
     refuseOtherNodes(node);
-    asked(
-        () ->
-            at(namespace, name)
-                .patch(
-                    PatchContext.of(PatchType.JSON_MERGE),
-                    client
-                        .getKubernetesSerialization()
-                        .asJson(
-                            Map.of(
-                                "metadata",
-                                Map.of(
-                                    "resourceVersion",
-                                    found.identity().getMetadata().getResourceVersion()),
-                                "spec",
-                                Map.of("nodeName", node)))));
+    changed(() -> changes.place(found.identity(), node));
   }
 
   /** Asks for it and its disk to go; the pod of a pet goes first. */
@@ -125,6 +113,11 @@ public final class ClusterIdentities implements AutoCloseable {
     var others = new ArrayList<>(found.usedBy());
     others.removeAll(found.pets());
     refuseIfUsed(found, others);
+    var identity = found.identity();
+    if (!identity.waitsForDisk() && !identity.ends()) {
+      // So that who waits for it to go waits for its disk as well.
+      changed(() -> changes.finalizers(identity, Finalizers.with(identity, Names.DISK_FINALIZER)));
+    }
     asked(() -> at(namespace, name).delete());
   }
 
@@ -194,6 +187,14 @@ public final class ClusterIdentities implements AutoCloseable {
   private static <T> T asked(Supplier<T> question) {
     try {
       return question.get();
+    } catch (KubernetesClientException e) {
+      throw refused(e);
+    }
+  }
+
+  private static void changed(Runnable change) {
+    try {
+      change.run();
     } catch (KubernetesClientException e) {
       throw refused(e);
     }

@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
+import org.snakeyaml.engine.v2.common.ScalarStyle;
 import org.snakeyaml.engine.v2.exceptions.Mark;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
@@ -56,6 +57,14 @@ final class Fields {
       }
       fields.keys.put(key.getValue(), key);
     }
+    return fields;
+  }
+
+  /** The same of texts that were never YAML. */
+  static Fields of(Map<String, String> texts, String path, Problems problems) {
+    var fields = new Fields(path, Optional.empty(), problems);
+    texts.forEach(
+        (name, text) -> fields.nodes.put(name, new ScalarNode(Tag.STR, text, ScalarStyle.PLAIN)));
     return fields;
   }
 

@@ -49,13 +49,18 @@ final class IdentityObjects {
   static Objects identity(Fields fields) {
     var before = fields.problemCount();
     var metadata = fields.requiredFields("metadata");
-    var key = metadata == null ? null : key(metadata, "my-vm");
     var spec = fields.requiredFields("spec");
     fields.ignore("status");
     fields.done();
-    if (metadata == null || spec == null || key == null) {
-      return Objects.NONE;
-    }
+    var read = metadata == null || spec == null ? null : identity(metadata, spec);
+    return read == null || fields.problemCount() > before
+        ? Objects.NONE
+        : Objects.of(Identities.of(read));
+  }
+
+  /** Null if something is wrong with it. */
+  static @Nullable Identity identity(Fields metadata, Fields spec) {
+    var key = key(metadata, "my-vm");
     var read = spec(spec);
     var set = spec.text("identitySet");
     if (set != null && !Names.valid(set)) {
@@ -63,9 +68,7 @@ final class IdentityObjects {
     }
     spec.ignore("nodeName"); // a cluster's
     spec.done();
-    return read == null || fields.problemCount() > before
-        ? Objects.NONE
-        : Objects.of(Identities.of(new Identity(key, metadata.text("uid"), set, read)));
+    return key == null || read == null ? null : new Identity(key, metadata.text("uid"), set, read);
   }
 
   private static @Nullable IdentityKey key(Fields metadata, String example) {

@@ -1,10 +1,12 @@
 package dev.platter.dialect;
 
 import dev.platter.model.Disk;
+import dev.platter.model.Identity;
 import dev.platter.model.Source;
 import dev.platter.model.Vm;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
@@ -74,6 +76,26 @@ public final class Manifests {
     }
     problems.throwIfAny();
     return objects;
+  }
+
+  /**
+   * An identity that is no text: a cluster has many, and to write each as YAML to read it again
+   * would cost more than its disk.
+   *
+   * @param metadata its name and namespace, and its uid if it has one
+   * @param spec each of its fields
+   * @throws dev.platter.model.PlatterException with every problem of it
+   */
+  public static Identity identity(Map<String, String> metadata, Map<String, String> spec) {
+    var problems = new Problems("identity " + metadata.get("name"));
+    var read =
+        IdentityObjects.identity(
+            Fields.of(metadata, "metadata", problems), Fields.of(spec, "spec", problems));
+    problems.throwIfAny();
+    if (read == null) {
+      throw problems.toException();
+    }
+    return read;
   }
 
   private static String kind(Node node) {

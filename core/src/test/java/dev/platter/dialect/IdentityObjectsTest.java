@@ -11,7 +11,9 @@ import dev.platter.model.IdentitySource;
 import dev.platter.model.IdentitySpec;
 import dev.platter.model.PlatterException;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -72,6 +74,47 @@ class IdentityObjectsTest {
                 IdentitySpec.Type.LOCAL,
                 ByteSize.parse("1Gi"),
                 null));
+  }
+
+  @Test
+  void anIdentityThatIsNoTextIsReadAsOneThatIs() {
+    var key = new IdentityKey("shop", "db");
+    var metadata = Map.of("namespace", "shop", "name", "db", "uid", "u-1");
+    var spec =
+        Map.of(
+            "image", "virtlet.cloud/" + IMAGE,
+            "type", "Local",
+            "size", "1073741824",
+            "firmwareUUID", UUID_TEXT,
+            "firmwareUUIDPolicy", "PerPod",
+            "identitySet", "pets",
+            "nodeName", "node1");
+    var yaml =
+        "{kind: VirtletVMIdentity, metadata: %s, spec: %s}".formatted(flow(metadata), flow(spec));
+    var read = Manifests.identity(metadata, spec);
+    assertThat(read)
+        .isEqualTo(Manifests.objects("id.yaml", yaml).identities().identities().get(key));
+    assertThat(read.spec().size()).isEqualTo(ByteSize.parse("1Gi"));
+  }
+
+  private static String flow(Map<String, String> fields) {
+    return fields.entrySet().stream()
+        .map(field -> "%s: \"%s\"".formatted(field.getKey(), field.getValue()))
+        .collect(Collectors.joining(", ", "{", "}"));
+  }
+
+  @Test
+  void whatIsWrongWithAnIdentityThatIsNoTextIsSaidAtOnce() {
+    var spec = Map.of("image", "debian", "size", "much", "sise", "1");
+    assertThat(
+            catchThrowableOfType(
+                    PlatterException.class, () -> Manifests.identity(Map.of("name", "A"), spec))
+                .details())
+        .hasSize(4)
+        .anyMatch(it -> it.contains("metadata.name: 'A' is not a name"))
+        .anyMatch(it -> it.contains("spec.image: has no sha256 digest"))
+        .anyMatch(it -> it.contains("spec.size: "))
+        .anyMatch(it -> it.contains("spec.sise: unknown field"));
   }
 
   @Test

@@ -144,7 +144,50 @@ class IdentityTest {
                 "patch", "vmid", "by-hand", "--type=merge", "-p", "{\"spec\":{\"size\":\"9Gi\"}}");
     assertThat(refused.err()).contains("an identity stays what it is");
     shared().kubectl("delete", "vmid", "by-hand", "--timeout=60s");
+    shared().await("left on " + node, () -> shared().leftOn(on), String::isEmpty);
+  }
+
+  @Test
+  void anIdentityThatSomebodyMadeWaitsForItsDiskFromItsFirstVmOn() {
+    shared()
+        .apply(
+            set("hands", "")
+                + """
+            ---
+            apiVersion: virtlet.k8s/v1
+            kind: VirtletVMIdentity
+            metadata: {name: hand}
+            spec: {image: "virtlet.cloud/%1$s", size: 256Mi, identitySet: hands}
+            """
+                    .formatted(image()));
+    shared().kubectl("wait", "--for=condition=Ready", "vmid/hand", "--timeout=60s");
+    assertThat(finalizers("hand")).isEmpty();
+    shared()
+        .apply(
+            """
+            apiVersion: v1
+            kind: Pod
+            metadata:
+              name: hand
+              annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: hands}
+            spec:
+              terminationGracePeriodSeconds: 10
+              containers:
+              - {name: vm, image: "virtlet.cloud/%s", resources: {limits: {memory: 96Mi}}}
+            """
+                .formatted(image()));
+    shared().awaitLog("hand", "^@@READY");
+    assertThat(finalizers("hand")).contains("platter.dev/disk");
+    var node = shared().kubectl("get", "vmid", "hand", "-o", "jsonpath={.status.nodeName}");
+    var on = shared().kube().node(Integer.parseInt(node.substring("node".length())));
+    shared().kubectl("delete", "vmid", "hand", "--wait=false");
+    shared().kubectl("delete", "pod", "hand", "--timeout=60s");
+    shared().kubectl("wait", "--for=delete", "vmid/hand", "--timeout=60s");
     assertThat(shared().leftOn(on)).doesNotContain("-root.qcow2");
+  }
+
+  private static String finalizers(String name) {
+    return shared().kubectl("get", "vmid", name, "-o", "jsonpath={.metadata.finalizers}");
   }
 
   @Test

@@ -20,6 +20,7 @@ import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -267,6 +268,11 @@ public final class IdentityDisks {
   /** Whether a VM can have its disk: it is here, and does not leave. */
   public boolean isUsable(IdentityKey key) throws IOException {
     return records.find(key).isPresent();
+  }
+
+  /** Whether there is a record that says so, whatever else it says. */
+  public boolean isReady(IdentityKey key) {
+    return Files.exists(layout.identity(key, Stage.READY.word()));
   }
 
   /** The identities whose disks are here. */

@@ -12,11 +12,14 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashSet;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -24,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * Platter's pools as storage pools of libvirt, for whoever looks there. libvirt cannot make an
  * overlay on a network disk, so Platter makes all files itself and tells libvirt to look again.
  * That opens every file in the directory, so nobody waits for it: it happens in the background, and
- * ends before the connection does.
+ * ends before the connection does; while many disks are made, every few seconds.
  *
  * <p>A pool is shared by VMs and never undone. Its UUID tells whose it is: the first half follows
  * from its name and says that it is Platter's, the second from its directory too. Platter's pool
@@ -36,10 +39,14 @@ final class LibvirtPools implements AutoCloseable {
 
   private static final int MOST_TRIES = 10;
   private static final Duration PAUSE = Duration.ofMillis(20);
+  private static final Duration REST = Duration.ofSeconds(5);
 
   private final LibvirtConnections connections;
-  private final Set<String> waiting = new HashSet<>();
-  private @Nullable ExecutorService background;
+  private final Set<Place> waiting = new LinkedHashSet<>();
+  private final Map<Place, Long> rested = new HashMap<>();
+  private @Nullable ScheduledThreadPoolExecutor background;
+
+  private record Place(String name, String directory) {}
 
   LibvirtPools(LibvirtConnections connections) {
     this.connections = connections;
@@ -121,20 +128,25 @@ final class LibvirtPools implements AutoCloseable {
   synchronized void refresh(String name, String directory) {
     if (background == null) {
       background =
-          Executors.newSingleThreadExecutor(
-              Thread.ofPlatform().daemon().name("pool-refresh").factory());
+          new ScheduledThreadPoolExecutor(
+              1, Thread.ofPlatform().daemon().name("pool-refresh").factory());
+      background.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
-    if (waiting.add(name + ":" + directory)) {
-      background.execute(() -> refreshNow(name, directory));
+    var place = new Place(name, directory);
+    if (waiting.add(place)) {
+      var now = System.nanoTime();
+      var rest = rested.getOrDefault(place, now) - now;
+      var _ = background.schedule(() -> refreshNow(place), rest, TimeUnit.NANOSECONDS);
     }
   }
 
-  private void refreshNow(String name, String directory) {
+  private void refreshNow(Place place) {
     synchronized (this) {
-      waiting.remove(name + ":" + directory);
+      waiting.remove(place);
+      rested.put(place, System.nanoTime() + REST.toNanos());
     }
     try {
-      connections.use(libvirt -> refreshNow(libvirt, name, directory));
+      connections.use(libvirt -> refreshNow(libvirt, place.name(), place.directory()));
     } catch (LibvirtException | PlatterException _) {
       // No VM depends on it, and there is nobody to tell. The next change makes libvirt look again.
     }
@@ -152,16 +164,21 @@ final class LibvirtPools implements AutoCloseable {
     }
   }
 
-  /** Waits for what is under way. */
+  /** Waits for what is under way, and does without a rest what is left. */
   @Override
   public void close() {
-    ExecutorService ending;
+    ScheduledThreadPoolExecutor ending;
     synchronized (this) {
       ending = background;
       background = null;
     }
     if (ending != null) {
       ending.close();
+      List<Place> left;
+      synchronized (this) {
+        left = List.copyOf(waiting);
+      }
+      left.forEach(this::refreshNow);
     }
   }
 }

@@ -2,11 +2,19 @@ package dev.platter.cluster.api;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.fabric8.kubernetes.api.model.HasMetadata;
+import java.util.ArrayList;
 import java.util.List;
 
 /** The finalizers of an object. */
 public final class Finalizers {
   private Finalizers() {}
+
+  /** This one as well. */
+  public static List<String> with(HasMetadata object, String finalizer) {
+    var out = new ArrayList<>(without(object, finalizer));
+    out.add(finalizer);
+    return out;
+  }
 
   /** All but this one. */
   public static List<String> without(HasMetadata object, String finalizer) {

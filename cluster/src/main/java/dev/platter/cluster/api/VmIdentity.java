@@ -1,6 +1,8 @@
 package dev.platter.cluster.api;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.platter.dialect.Manifests;
+import dev.platter.model.Identity;
 import io.fabric8.kubernetes.api.model.Namespaced;
 import io.fabric8.kubernetes.client.CustomResource;
 import io.fabric8.kubernetes.model.annotation.Group;
@@ -9,6 +11,8 @@ import io.fabric8.kubernetes.model.annotation.Plural;
 import io.fabric8.kubernetes.model.annotation.ShortNames;
 import io.fabric8.kubernetes.model.annotation.Singular;
 import io.fabric8.kubernetes.model.annotation.Version;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +28,32 @@ import org.jspecify.annotations.Nullable;
 public final class VmIdentity extends CustomResource<JsonNode, IdentityStatus>
     implements Namespaced {
   private static final long serialVersionUID = 1L;
+
+  /**
+   * By the dialect that reads identities elsewhere.
+   *
+   * @throws dev.platter.model.PlatterException with all that is wrong with it
+   */
+  public Identity read() {
+    var spec = new LinkedHashMap<String, String>();
+    getSpec()
+        .properties()
+        .forEach(
+            field -> {
+              if (!field.getValue().isNull()) {
+                spec.put(field.getKey(), field.getValue().asText());
+              }
+            });
+    var meta = getMetadata();
+    return Manifests.identity(
+        Map.of("namespace", meta.getNamespace(), "name", meta.getName(), "uid", meta.getUid()),
+        spec);
+  }
+
+  /** Whether it waits for its disk to go before it goes itself. */
+  public boolean waitsForDisk() {
+    return getMetadata().getFinalizers().contains(Names.DISK_FINALIZER);
+  }
 
   /** Whether it is on its way out: nothing may begin to use it. */
   public boolean ends() {

@@ -123,14 +123,16 @@ final class Controllers
                         + "/"
                         + pod.getMetadata().getLabels().get(Names.SOURCE_OF))));
     nodes.addEventHandler(handler(this::node));
-    return CompletableFuture.allOf(
+    var informers =
         Stream.of(
                 Stream.of(nodes, pods, sources, groups, migrations, vms),
                 identities.informers(),
                 populations.informers())
-            .flatMap(informers -> informers)
+            .flatMap(some -> some)
             .map(informer -> informer.exceptionHandler(Controllers::again).start())
-            .map(CompletionStage::toCompletableFuture)
+            .map(CompletionStage::toCompletableFuture);
+    return CompletableFuture.allOf(
+        Stream.concat(informers, Stream.of(identities.learn()))
             .toArray(CompletableFuture<?>[]::new));
   }
 

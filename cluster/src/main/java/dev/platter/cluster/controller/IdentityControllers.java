@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.IdentityChanges;
+import dev.platter.cluster.api.IdentityFeed;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.OnChange;
@@ -21,6 +22,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -31,14 +33,14 @@ final class IdentityControllers
         IdentityReconciler.Known,
         IdentityReconciler.Changes,
         PetReconciler.Known {
+  private static final System.Logger LOG = System.getLogger(IdentityControllers.class.getName());
   private static final String BY_IDENTITY = "identity";
-  private static final String BY_SET = "set";
 
   private final KubernetesClient client;
   private final IdentityChanges changes;
   private final Predicate<String> nodes;
   private final Events events;
-  private final SharedIndexInformer<VmIdentity> identities;
+  private final IdentityFeed identities;
   private final SharedIndexInformer<VmIdentitySet> sets;
   private final SharedIndexInformer<Pod> pods;
   private final SharedIndexInformer<StatefulSet> pets;
@@ -57,15 +59,14 @@ final class IdentityControllers
     this.changes = new IdentityChanges(client);
     this.nodes = nodes;
     this.events = new Events(client);
-    identities = client.resources(VmIdentity.class).inAnyNamespace().runnableInformer(0);
+    identities =
+        new IdentityFeed(client, this::changed, text -> LOG.log(System.Logger.Level.WARNING, text));
     sets = client.resources(VmIdentitySet.class).inAnyNamespace().runnableInformer(0);
     pods = client.pods().inAnyNamespace().withLabel(Names.IDENTITY).runnableInformer(0);
     pods.addIndexers(
         Map.of(
             BY_IDENTITY,
             pod -> Optional.ofNullable(IdentityReconciler.key(pod)).stream().toList()));
-    identities.addIndexers(
-        Map.of(BY_SET, identity -> List.of(key(identity.getMetadata(), identity.set()))));
     pets = client.apps().statefulSets().inAnyNamespace().withLabel(Names.PET).runnableInformer(0);
     storage = new KubeStorage(client, identities);
     var clock = InstantSource.system();
@@ -80,15 +81,8 @@ final class IdentityControllers
             "pet", new PetReconciler(this, new FabricPets(client, events), clock), metrics);
   }
 
-  /** To be started by whoever waits for all informers. */
+  /** The other informers, to be started by whoever waits for all. */
   Stream<SharedIndexInformer<?>> informers() {
-    identities.addEventHandler(
-        new OnChange<>(
-            identity -> {
-              loop.add(key(identity));
-              petLoop.add(key(identity));
-              lookAtImages(identity);
-            }));
     pets.addEventHandler(new OnChange<>(pet -> petLoop.add(key(pet))));
     storage.images().addEventHandler(new OnChange<>(this::changed));
     storage
@@ -106,8 +100,24 @@ final class IdentityControllers
         new OnChange<>(
             pod -> Optional.ofNullable(IdentityReconciler.key(pod)).ifPresent(loop::add)));
     sets.addEventHandler(new OnChange<>(this::wanted));
-    return Stream.of(
-        identities, sets, pods, pets, storage.images(), storage.claims(), storage.fillers());
+    return Stream.of(sets, pods, pets, storage.images(), storage.claims(), storage.fillers());
+  }
+
+  /** Done when all identities are known, which may be never. */
+  CompletableFuture<Void> learn() {
+    return identities.start();
+  }
+
+  /** Of most of them there is nothing to say but by their nodes. */
+  private void changed(VmIdentity identity) {
+    var key = key(identity);
+    if (!identity.local() || identity.ends() || !pods(key).isEmpty()) {
+      loop.add(key);
+    }
+    if (!identity.set().isEmpty()) {
+      petLoop.add(key);
+    }
+    lookAtImages(identity);
   }
 
   void work() {
@@ -147,18 +157,18 @@ final class IdentityControllers
     pods.getIndexer().byIndex(Cache.NAMESPACE_INDEX, set.getMetadata().getNamespace()).stream()
         .map(IdentityReconciler::key)
         .forEach(key -> Optional.ofNullable(key).ifPresent(loop::add));
-    identities.getIndexer().byIndex(BY_SET, key(set)).forEach(it -> petLoop.add(key(it)));
+    identities.all().stream()
+        .filter(it -> key(it.getMetadata(), it.set()).equals(key(set)))
+        .forEach(it -> petLoop.add(key(it)));
   }
 
   void node() {
-    identities.getStore().list().stream()
-        .filter(VmIdentity::ends)
-        .forEach(identity -> loop.add(key(identity)));
+    identities.all().stream().filter(VmIdentity::ends).forEach(identity -> loop.add(key(identity)));
   }
 
   @Override
   public @Nullable VmIdentity identity(String key) {
-    return identities.getStore().getByKey(key);
+    return identities.get(key);
   }
 
   @Override
@@ -211,7 +221,8 @@ final class IdentityControllers
 
   @Override
   public void close() {
-    Stream.of(identities, sets, pods, pets).forEach(SharedIndexInformer::close);
+    identities.close();
+    Stream.of(sets, pods, pets).forEach(SharedIndexInformer::close);
     storage.close();
     loop.close();
     imageLoop.close();

@@ -128,8 +128,7 @@ final class IdentityReconciler implements ControlLoop.Work {
    */
   private void letGo(VmIdentity identity) {
     var node = IdentityStatus.of(identity).nodeName();
-    if (!identity.getMetadata().getFinalizers().contains(Names.DISK_FINALIZER)
-        || (node != null && known.hasNode(node))) {
+    if (!identity.waitsForDisk() || (node != null && known.hasNode(node))) {
       return;
     }
     if (node != null) {

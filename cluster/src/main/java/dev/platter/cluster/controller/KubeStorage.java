@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.IdentityChanges;
+import dev.platter.cluster.api.IdentityFeed;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
@@ -11,7 +12,6 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
-import io.fabric8.kubernetes.client.informers.cache.Cache;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -26,12 +26,12 @@ final class KubeStorage implements Storage, AutoCloseable {
   private final IdentityChanges changes;
   private final SnapshotApi snapshots;
   private final VolumeClasses classes;
-  private final SharedIndexInformer<VmIdentity> identities;
+  private final IdentityFeed identities;
   private final SharedIndexInformer<VmImage> images;
   private final SharedIndexInformer<PersistentVolumeClaim> claims;
   private final SharedIndexInformer<Pod> fillers;
 
-  KubeStorage(KubernetesClient client, SharedIndexInformer<VmIdentity> identities) {
+  KubeStorage(KubernetesClient client, IdentityFeed identities) {
     this.client = client;
     this.changes = new IdentityChanges(client);
     this.snapshots = new SnapshotApi(client);
@@ -72,7 +72,9 @@ final class KubeStorage implements Storage, AutoCloseable {
 
   @Override
   public List<VmIdentity> identities(String namespace) {
-    return identities.getIndexer().byIndex(Cache.NAMESPACE_INDEX, namespace);
+    return identities.all().stream()
+        .filter(identity -> identity.getMetadata().getNamespace().equals(namespace))
+        .toList();
   }
 
   @Override

@@ -9,17 +9,12 @@ import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmImage;
-import dev.platter.dialect.Manifests;
 import dev.platter.model.ByteSize;
-import dev.platter.model.Identity;
-import dev.platter.model.IdentityKey;
 import dev.platter.model.PlatterException;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Quantity;
-import io.fabric8.kubernetes.client.utils.Serialization;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,9 +53,14 @@ final class VolumeIdentities {
       letGo(identity);
       return null;
     }
+    if (!identity.waitsForDisk()) {
+      // Before there is a claim. The change brings it here again.
+      storage.finalizers(identity, Finalizers.with(identity, Names.DISK_FINALIZER));
+      return null;
+    }
     Outcome outcome;
     try {
-      var size = read(identity).spec().size();
+      var size = identity.read().spec().size();
       outcome =
           Refusals.told(
               () -> look(identity, size),
@@ -73,14 +73,6 @@ final class VolumeIdentities {
     return outcome.again();
   }
 
-  /** By the dialect that reads identities elsewhere. */
-  private static Identity read(VmIdentity object) {
-    var name = object.getMetadata().getName();
-    var read = Manifests.objects("identity " + name, Serialization.asJson(object));
-    return Objects.requireNonNull(
-        read.identities().identities().get(new IdentityKey(namespace(object), name)));
-  }
-
   /** The claim stays for as long as a pod uses it, and the identity for as long as the claim. */
   private void letGo(VmIdentity identity) {
     var claim = storage.claimNow(namespace(identity), claimName(identity));
@@ -88,7 +80,7 @@ final class VolumeIdentities {
       if (!Owned.ends(claim)) {
         storage.delete(claim);
       }
-    } else if (identity.getMetadata().getFinalizers().contains(Names.DISK_FINALIZER)) {
+    } else if (identity.waitsForDisk()) {
       storage.finalizers(identity, Finalizers.without(identity, Names.DISK_FINALIZER));
     }
   }

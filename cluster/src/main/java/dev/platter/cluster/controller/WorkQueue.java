@@ -62,7 +62,7 @@ final class WorkQueue implements AutoCloseable {
       var entry = new Entry(due, number++, key);
       waiting.put(key, entry);
       order.add(entry);
-      changed.signalAll();
+      changed.signal(); // One of those who wait; who works looks again before it does.
     } finally {
       lock.unlock();
     }
@@ -107,6 +107,9 @@ final class WorkQueue implements AutoCloseable {
           order.remove(entry);
           waiting.remove(entry.key());
           active.add(entry.key());
+          if (!order.isEmpty()) {
+            changed.signal(); // Somebody has to wait for the next one, which may be due later.
+          }
           return entry.key();
         }
       }
@@ -120,7 +123,9 @@ final class WorkQueue implements AutoCloseable {
     lock.lock();
     try {
       active.remove(key);
-      changed.signalAll();
+      if (waiting.containsKey(key)) {
+        changed.signal();
+      }
     } finally {
       lock.unlock();
     }

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 
 /** What a node has to do about an identity. */
 enum IdentityDuty {
@@ -20,6 +21,8 @@ enum IdentityDuty {
   ARRIVE,
   /** It was to leave, and stays. */
   KEEP,
+  /** A VM here is to write to it: from now on the object waits for its disk. */
+  PIN,
   /** What is here is not, or no longer, its disk. */
   DROP,
   /** It was deleted: the disk goes, then the object. */
@@ -31,43 +34,56 @@ enum IdentityDuty {
   boolean isFinal() {
     return switch (this) {
       case ARRIVE, KEEP, DROP, END -> true;
-      case NOTHING, MAKE, FETCH, MISS -> false;
+      case NOTHING, MAKE, FETCH, PIN, MISS -> false;
     };
   }
 
   /**
    * @param hold how this node has its disk
    * @param nodes those that can have disks, this one among them if it can
+   * @param wanted whether a VM of this node is to have it
    */
   static IdentityDuty of(
-      VmIdentity identity, IdentityHold hold, String node, Collection<String> nodes) {
+      VmIdentity identity,
+      IdentityHold hold,
+      String node,
+      Collection<String> nodes,
+      BooleanSupplier wanted) {
     if (!identity.local()) {
       return drop(hold); // The controller's.
     }
     var status = IdentityStatus.of(identity);
     var ours = node.equals(status.nodeName());
-    var wanted = identity.wantedNode();
+    var target = identity.wantedNode();
     if (identity.ends()) {
       return ours ? END : drop(hold);
     }
     if (ours) {
       return switch (hold) {
         case COMING -> ARRIVE;
-        case LEAVING -> wanted == null || wanted.equals(node) ? KEEP : NOTHING;
-        case READY -> isPlacedAgain(identity, status) ? KEEP : NOTHING;
+        case LEAVING -> target == null || target.equals(node) ? KEEP : NOTHING;
+        case READY -> stays(identity, status, wanted);
         case NONE -> status.ready() ? MISS : NOTHING;
       };
     }
     if (status.nodeName() != null) {
-      var comes = node.equals(wanted) && (hold == IdentityHold.NONE || hold == IdentityHold.COMING);
+      var comes = node.equals(target) && (hold == IdentityHold.NONE || hold == IdentityHold.COMING);
       return comes ? FETCH : drop(hold);
     }
-    var chosen = wanted == null ? chosen(identity.getMetadata().getUid(), nodes) : wanted;
+    var chosen = target == null ? chosen(identity.getMetadata().getUid(), nodes) : target;
     return !node.equals(chosen) || hold == IdentityHold.COMING ? drop(hold) : MAKE;
   }
 
   private static IdentityDuty drop(IdentityHold hold) {
     return hold == IdentityHold.NONE ? NOTHING : DROP;
+  }
+
+  private static IdentityDuty stays(
+      VmIdentity identity, IdentityStatus status, BooleanSupplier wanted) {
+    if (isPlacedAgain(identity, status)) {
+      return KEEP;
+    }
+    return !identity.waitsForDisk() && wanted.getAsBoolean() ? PIN : NOTHING;
   }
 
   /** It is said to move, and nobody wants that any more. */

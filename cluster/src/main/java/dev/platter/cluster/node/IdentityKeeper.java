@@ -1,13 +1,9 @@
 package dev.platter.cluster.node;
 
-import dev.platter.cluster.api.Condition;
-import dev.platter.cluster.api.Conditions;
 import dev.platter.cluster.api.Finalizers;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
-import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmIdentity;
-import dev.platter.dialect.Manifests;
 import dev.platter.model.Identity;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.ImageLogins;
@@ -16,11 +12,8 @@ import dev.platter.node.IdentityDisk;
 import dev.platter.node.IdentityDisks;
 import dev.platter.node.IdentityDisks.Outcome;
 import io.fabric8.kubernetes.client.KubernetesClientException;
-import io.fabric8.kubernetes.client.utils.Serialization;
 import java.io.IOException;
-import java.net.HttpURLConnection;
 import java.nio.file.NoSuchFileException;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -33,12 +26,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes and removes the disks of the identities that this node has to have. A disk is made first
  * and then said to be here, by one change of the object's status that the server refuses if
  * anything about the object has changed: the disk that the status names is the only one that
  * counts, and whoever made another removes it.
+ *
+ * <p>The object need not wait for a disk that is as its image is: should it vanish, the disk goes
+ * when that is seen. Before a VM writes to it, it gets the finalizer.
+ *
+ * <p>Most changes that a node hears of are another's business, or its own. Those cost no look at
+ * the disk: what is here is remembered, and now and then looked up.
  */
 final class IdentityKeeper {
   /** What the API server has, and what it is told. */
@@ -59,13 +59,16 @@ final class IdentityKeeper {
     void finalizers(VmIdentity identity, List<String> finalizers);
   }
 
-  /** What the registries of images are told. */
-  interface Logins {
+  /** The launcher pods of this node. */
+  interface Pods {
+    /** Whether one of them names it. */
+    boolean want(IdentityKey identity);
+
     /**
-     * Those of the pod that names it, if there is one here; fails with a {@link
-     * NoSuchFileException} if they are not here yet.
+     * What the registry of its image is told, by the pod that names it if there is one; fails with
+     * a {@link NoSuchFileException} if that is not here yet.
      */
-    ImageLogins of(IdentityKey identity) throws IOException;
+    ImageLogins logins(IdentityKey identity) throws IOException;
   }
 
   /** Status changes that are under way at once. */
@@ -75,21 +78,26 @@ final class IdentityKeeper {
   private final String node;
   private final IdentityDisks disks;
   private final IdentityMover mover;
-  private final Logins logins;
+  private final Pods pods;
+  private final IdentityReports reports;
   private final Consumer<String> log;
+
+  /** The UIDs of identities that have something here, or had when it was last looked at. */
+  private final Map<IdentityKey, String> here = new ConcurrentHashMap<>();
 
   IdentityKeeper(
       Objects objects,
       String node,
       IdentityDisks disks,
       IdentityMover mover,
-      Logins logins,
+      Pods pods,
       Consumer<String> log) {
     this.objects = objects;
     this.node = node;
     this.disks = disks;
     this.mover = mover;
-    this.logins = logins;
+    this.pods = pods;
+    this.reports = new IdentityReports(objects, node, log);
     this.log = log;
   }
 
@@ -102,14 +110,21 @@ final class IdentityKeeper {
    * @return those that have to be looked at again after a while
    */
   Set<IdentityKey> look(Collection<IdentityKey> keys, boolean all) throws IOException {
-    var here = all ? held() : held(keys);
-    var looked = new LinkedHashSet<>(keys);
-    looked.addAll(here.keySet());
+    var nodes = objects.nodes();
+    var looked = new LinkedHashSet<IdentityKey>(keys);
+    if (!all) {
+      looked.removeIf(key -> isSettled(key, nodes));
+    }
+    var held = all ? held() : held(looked);
+    looked.addAll(held.keySet());
+    if (all) {
+      looked.addAll(here.keySet()); // To forget those that went.
+    }
     var again = new LinkedHashSet<IdentityKey>();
     var make = new ArrayList<VmIdentity>();
     for (var key : looked) {
       try {
-        if (!look(key, Optional.ofNullable(here.get(key)), make)) {
+        if (!look(key, held.get(key), nodes, make)) {
           again.add(key);
         }
       } catch (KubernetesClientException e) {
@@ -121,6 +136,19 @@ final class IdentityKeeper {
     }
     again.addAll(make(make));
     return again;
+  }
+
+  /** Whether nothing has to be done, whatever the records here may say. */
+  private boolean isSettled(IdentityKey key, Collection<String> nodes) {
+    var known = objects.identity(key);
+    var uid = here.get(key);
+    if (uid == null) {
+      return known.isEmpty() || duty(known.get(), IdentityHold.NONE, nodes) == IdentityDuty.NOTHING;
+    }
+    return known.isPresent()
+        && uid.equals(known.get().getMetadata().getUid())
+        && duty(known.get(), IdentityHold.READY, nodes) == IdentityDuty.NOTHING
+        && disks.isReady(key);
   }
 
   private Map<IdentityKey, Held> held() throws IOException {
@@ -156,58 +184,67 @@ final class IdentityKeeper {
   /**
    * @return whether there is nothing to do but to wait for changes
    */
-  private boolean look(IdentityKey key, Optional<Held> held, List<VmIdentity> make)
+  private boolean look(
+      IdentityKey key, @Nullable Held held, Collection<String> nodes, List<VmIdentity> make)
       throws IOException {
-    var hold = held.map(Held::hold).orElse(IdentityHold.NONE);
+    remember(key, held);
+    var hold = held == null ? IdentityHold.NONE : held.hold();
     var known = objects.identity(key);
-    if (held.isPresent() && known.filter(it -> isOf(held.get().disk(), it)).isEmpty()) {
+    if (held != null && known.filter(it -> isOf(held.disk(), it)).isEmpty()) {
       known = objects.identityNow(key); // An informer may be behind; a disk is not removed by that.
-      if (known.filter(it -> isOf(held.get().disk(), it)).isEmpty()) {
+      if (known.filter(it -> isOf(held.disk(), it)).isEmpty()) {
         drop(key, hold);
         log.accept("identity " + key + " is gone, and its disk with it");
-        return true;
+        hold = IdentityHold.NONE; // There may be another of its name.
       }
     }
-    if (known.isPresent() && duty(known.get(), hold).isFinal()) {
+    if (known.isPresent() && duty(known.get(), hold, nodes).isFinal()) {
       known = objects.identityNow(key);
     }
     if (known.isEmpty()) {
       return true;
     }
     var identity = known.get();
-    switch (duty(identity, hold)) {
+    switch (duty(identity, hold, nodes)) {
       case NOTHING -> {}
       case MAKE -> make.add(identity);
       case FETCH -> {
+        here.put(key, identity.getMetadata().getUid());
         fetch(identity);
         return false;
       }
       case ARRIVE -> mover.moves().arrived(key);
       case KEEP -> mover.keep(identity);
+      case PIN -> objects.finalizers(identity, Finalizers.with(identity, Names.DISK_FINALIZER));
       case DROP -> drop(key, hold);
       case END -> {
         drop(key, hold);
         release(identity);
       }
-      case MISS ->
-          objects.status(
-              identity,
-              status(
-                  identity, false, Reason.NOT_FOUND, "Its disk is not on " + node + " any more."));
+      case MISS -> reports.missed(identity);
     }
     return true;
   }
 
+  /** A disk that is on its way may be here in a moment. */
+  private void remember(IdentityKey key, @Nullable Held held) {
+    if (held != null) {
+      here.put(key, String.valueOf(held.disk().identity().uid()));
+    } else if (!mover.isUnderWay(key)) {
+      here.remove(key);
+    }
+  }
+
   private void fetch(VmIdentity identity) throws IOException {
     try {
-      mover.fetch(identity, read(identity), logins.of(key(identity)));
+      mover.fetch(identity, identity.read(), pods.logins(key(identity)));
     } catch (NoSuchFileException e) {
       // The kubelet mounts them, and then the pod's launcher calls.
     }
   }
 
-  private IdentityDuty duty(VmIdentity identity, IdentityHold hold) {
-    return IdentityDuty.of(identity, hold, node, objects.nodes());
+  private IdentityDuty duty(VmIdentity identity, IdentityHold hold, Collection<String> nodes) {
+    return IdentityDuty.of(identity, hold, node, nodes, () -> pods.want(key(identity)));
   }
 
   private void drop(IdentityKey key, IdentityHold hold) throws IOException {
@@ -223,7 +260,7 @@ final class IdentityKeeper {
   }
 
   private void release(VmIdentity identity) {
-    if (identity.getMetadata().getFinalizers().contains(Names.DISK_FINALIZER)) {
+    if (identity.waitsForDisk()) {
       objects.finalizers(identity, Finalizers.without(identity, Names.DISK_FINALIZER));
     }
   }
@@ -239,11 +276,12 @@ final class IdentityKeeper {
       var key = key(object);
       byKey.put(key, object);
       try {
-        read.computeIfAbsent(logins.of(key), _ -> new ArrayList<>()).add(read(object));
+        read.computeIfAbsent(pods.logins(key), _ -> new ArrayList<>()).add(object.read());
       } catch (NoSuchFileException e) {
         again.add(key); // The kubelet mounts them, and then the pod's launcher calls.
       } catch (PlatterException e) {
-        failed(object, e, again);
+        again.add(key);
+        reports.failed(object, e);
       }
     }
     var outcomes = new ArrayList<Outcome>();
@@ -262,9 +300,8 @@ final class IdentityKeeper {
             threads.submit(
                 () -> {
                   try {
-                    switch (outcome) {
-                      case Outcome.Ready ready -> made(object, ready.disk(), again);
-                      case Outcome.Failed failed -> failed(object, failed.why(), again);
+                    if (!report(object, outcome)) {
+                      again.add(outcome.identity().key());
                     }
                   } finally {
                     room.release();
@@ -275,118 +312,21 @@ final class IdentityKeeper {
     return again;
   }
 
+  /** False if it has to be looked at again. */
+  private boolean report(VmIdentity object, Outcome outcome) {
+    return switch (outcome) {
+      case Outcome.Ready ready -> {
+        here.put(key(object), object.getMetadata().getUid());
+        yield reports.made(object, ready.disk());
+      }
+      case Outcome.Failed failed -> {
+        reports.failed(object, failed.why());
+        yield false;
+      }
+    };
+  }
+
   static IdentityKey key(VmIdentity identity) {
     return new IdentityKey(identity.getMetadata().getNamespace(), identity.getMetadata().getName());
-  }
-
-  static Identity read(VmIdentity object) {
-    var name = object.getMetadata().getName();
-    var read = Manifests.objects("identity " + name, Serialization.asJson(object));
-    return java.util.Objects.requireNonNull(read.identities().identities().get(key(object)));
-  }
-
-  private void made(VmIdentity object, IdentityDisk disk, Set<IdentityKey> again) {
-    try {
-      objects.status(
-          object,
-          new IdentityStatus(
-              disk.made().toString(),
-              true,
-              node,
-              disk.size(),
-              conditions(object, true, Reason.READY, "Its disk is on " + node + "."),
-              object.getMetadata().getGeneration()));
-    } catch (KubernetesClientException e) {
-      again.add(key(object)); // Then the disk is somebody else's to have, or the object is gone.
-      if (e.getCode() != HttpURLConnection.HTTP_CONFLICT
-          && e.getCode() != HttpURLConnection.HTTP_NOT_FOUND) {
-        log.accept("identity " + key(object) + ": " + e.getMessage());
-      }
-    } catch (IOException e) {
-      again.add(key(object));
-      log.accept("identity " + key(object) + ": " + e);
-    }
-  }
-
-  private void failed(VmIdentity object, PlatterException why, Set<IdentityKey> again) {
-    again.add(key(object));
-    var message = why.getMessage() + (why.next().isEmpty() ? "" : " " + why.next());
-    var status = status(object, false, Session.reason(why), message);
-    try {
-      if (!status.equals(object.getStatus())) {
-        objects.status(object, status);
-      }
-    } catch (KubernetesClientException e) {
-      log.accept("identity " + key(object) + ": " + message);
-    }
-  }
-
-  /** As it is, but for what is said. */
-  private static IdentityStatus status(
-      VmIdentity object, boolean ready, Reason reason, String message) {
-    var before = IdentityStatus.of(object);
-    return new IdentityStatus(
-        before.creationTime(),
-        ready,
-        before.nodeName(),
-        before.size(),
-        conditions(object, ready, reason, message),
-        object.getMetadata().getGeneration());
-  }
-
-  private static List<Condition> conditions(
-      VmIdentity object, boolean ready, Reason reason, String message) {
-    var before = IdentityStatus.of(object).conditions();
-    var out =
-        new ArrayList<>(
-            new Conditions(before, object.getMetadata().getGeneration(), Instant.now())
-                .add(Condition.READY, ready, reason, message)
-                .all());
-    before.stream().filter(other -> !other.type().equals(Condition.READY)).forEach(out::add);
-    return out;
-  }
-
-  /** What keeps a VM from the disk; empty if nothing does. */
-  Optional<String> obstacle(IdentityKey key) {
-    var found = objects.identity(key);
-    if (found.isEmpty()) {
-      return Optional.of("There is no VirtletVMIdentity " + key.name() + " yet.");
-    }
-    var status = IdentityStatus.of(found.get());
-    if (found.get().ends()) {
-      return Optional.of("The VirtletVMIdentity " + key.name() + " is being deleted.");
-    }
-    if (node.equals(status.nodeName()) && isUsable(key)) {
-      return Optional.empty(); // Whatever else is said: nobody can take it away from now on.
-    }
-    if (!status.ready()) {
-      var condition = Conditions.find(status.conditions(), Condition.READY);
-      return Optional.of(
-          "The VirtletVMIdentity "
-              + key.name()
-              + " is not ready."
-              + (condition == null || condition.message() == null
-                  ? ""
-                  : " " + condition.message()));
-    }
-    if (!found.get().local()) {
-      return Optional.empty();
-    }
-    var move = Conditions.find(status.conditions(), Condition.PLACED);
-    return Optional.of(
-        "The disk of the VirtletVMIdentity %s is on %s, and is to be brought to %s.%s"
-            .formatted(
-                key.name(),
-                status.nodeName(),
-                java.util.Objects.requireNonNullElse(found.get().wantedNode(), node),
-                move == null || move.message() == null ? "" : " " + move.message()));
-  }
-
-  private boolean isUsable(IdentityKey key) {
-    try {
-      return disks.isUsable(key);
-    } catch (IOException e) {
-      return false;
-    }
   }
 }

@@ -94,6 +94,11 @@ final class IdentityMover implements MoveServer.Lender, AutoCloseable {
     return moves;
   }
 
+  /** Whether some of it may be here at any moment. */
+  boolean isUnderWay(IdentityKey key) {
+    return underWay.contains(key);
+  }
+
   /**
    * Begins to fetch the disk, unless that was begun already; the object tells how it goes.
    *

@@ -1,9 +1,9 @@
 package dev.platter.cluster.node;
 
 import dev.platter.cluster.api.IdentityChanges;
+import dev.platter.cluster.api.IdentityFeed;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
-import dev.platter.cluster.api.OnChange;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.model.IdentityKey;
 import dev.platter.node.move.MoveSource;
@@ -22,7 +22,7 @@ import java.util.function.Consumer;
 final class KubeIdentities implements IdentityKeeper.Objects, IdentityMover.Peers, AutoCloseable {
   private final KubernetesClient client;
   private final IdentityChanges changes;
-  private final SharedIndexInformer<VmIdentity> identities;
+  private final IdentityFeed identities;
   private final SharedIndexInformer<Node> nodes;
 
   /**
@@ -39,24 +39,17 @@ final class KubeIdentities implements IdentityKeeper.Objects, IdentityMover.Peer
     nodes =
         client.nodes().withLabel(Names.NODE, "true").runnableInformer(0).exceptionHandler(again);
     identities =
-        client
-            .resources(VmIdentity.class)
-            .inAnyNamespace()
-            .runnableInformer(0)
-            .exceptionHandler(again)
-            .addEventHandler(
-                new OnChange<>(identity -> changed.accept(IdentityKeeper.key(identity))));
+        new IdentityFeed(client, identity -> changed.accept(IdentityKeeper.key(identity)), log);
   }
 
   /** Done when all is known, which may be never. */
   CompletableFuture<Void> start() {
-    return CompletableFuture.allOf(
-        nodes.start().toCompletableFuture(), identities.start().toCompletableFuture());
+    return CompletableFuture.allOf(nodes.start().toCompletableFuture(), identities.start());
   }
 
   @Override
   public Optional<VmIdentity> identity(IdentityKey key) {
-    return Optional.ofNullable(identities.getStore().getByKey(key.namespace() + "/" + key.name()));
+    return Optional.ofNullable(identities.get(key.namespace() + "/" + key.name()));
   }
 
   @Override

@@ -107,9 +107,10 @@ public final class NodeAgent {
                 log);
         var pods = informer()) {
       node.tidy();
-      var logins = new PodLogins(pods.getStore()::list, options.kubelet());
+      var launchers = new IdentityPods(pods.getStore()::list, options.kubelet());
       var keeper =
-          new IdentityKeeper(identities, options.node(), node.identities(), mover, logins, log);
+          new IdentityKeeper(identities, options.node(), node.identities(), mover, launchers, log);
+      var access = new IdentityAccess(identities, options.node(), node.identities());
       if (!known(pods)
           || !await(identities.start()::isDone)
           || !await(migrations.start()::isDone)) {
@@ -133,7 +134,7 @@ public final class NodeAgent {
               new PodDirectory(
                   options.kubelet(),
                   (uid, channel) ->
-                      serve(vms, early, fills, api, keeper, identityLoop, metrics, uid, channel));
+                      serve(vms, early, fills, api, access, identityLoop, metrics, uid, channel));
           var _ = CsiServer.start(options.kubelet(), options.node(), early.with(sockets));
           var moves =
               MoveServer.start(
@@ -255,7 +256,7 @@ public final class NodeAgent {
       EarlyStarts early,
       Fills fills,
       Api api,
-      IdentityKeeper identities,
+      IdentityAccess identities,
       IdentityLoop changed,
       Metrics metrics,
       String uid,
@@ -270,7 +271,7 @@ public final class NodeAgent {
       if (fill.isPresent()) {
         new FillSession(fills, api, pod, fill.get(), channel, log).run();
       } else {
-        PodLogins.identity(pod).ifPresent(changed::add); // By now its logins are mounted.
+        IdentityPods.identity(pod).ifPresent(changed::add); // By now its logins are mounted.
         new Session(vms, early, api, identities::obstacle, pod, channel, metrics, log).run();
       }
     } catch (IOException e) {

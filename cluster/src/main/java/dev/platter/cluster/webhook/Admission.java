@@ -3,7 +3,6 @@ package dev.platter.cluster.webhook;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.platter.cluster.api.Names;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.nio.charset.StandardCharsets;
@@ -53,23 +52,6 @@ public final class Admission {
           replace(patch, "/metadata/labels", launcher.at("/metadata/labels"));
           replace(patch, "/metadata/annotations", launcher.at("/metadata/annotations"));
           replace(patch, "/spec", launcher.get("spec"));
-          patched(response, patch);
-        });
-  }
-
-  /** Of identities: they wait for their disk to go before they go themselves. */
-  ObjectNode keep(ObjectNode request) {
-    return decided(
-        request,
-        response -> {
-          var patch = Json.list();
-          var finalizers = Json.list();
-          var metadata = Json.object(Json.object(request, "object"), "metadata");
-          metadata.path("finalizers").forEach(finalizers::add);
-          if (!finalizers.toString().contains('"' + Names.DISK_FINALIZER + '"')) {
-            finalizers.add(Names.DISK_FINALIZER);
-          }
-          replace(patch, "/metadata/finalizers", finalizers);
           patched(response, patch);
         });
   }

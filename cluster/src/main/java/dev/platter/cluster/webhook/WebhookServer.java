@@ -43,7 +43,6 @@ public final class WebhookServer implements AutoCloseable {
     server.setHttpsConfigurator(new HttpsConfigurator(tls));
     server.setExecutor(threads);
     server.createContext("/mutate", exchange -> review(exchange, admission::mutate));
-    server.createContext("/keep", exchange -> review(exchange, admission::keep));
     server.createContext("/validate", exchange -> review(exchange, admission::validate));
     server.createContext("/evict", exchange -> review(exchange, admission::evict));
     server.createContext("/healthz", exchange -> answer(exchange, 200, "ok\n"));

@@ -65,7 +65,8 @@ class ImportSweepTest {
               .withNamespace(NAMESPACE)
               .withName(name)
               .withUid("uid-of-" + name)
-              .withFinalizers(Names.DISK_FINALIZER)
+              .withFinalizers(
+                  name.equals("db-0") ? List.of(Names.DISK_FINALIZER) : List.of()) // by hand
               .build());
       identity.setSpec(
           JsonNodeFactory.instance

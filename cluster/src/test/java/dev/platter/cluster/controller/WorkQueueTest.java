@@ -5,7 +5,10 @@ import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
 
 class WorkQueueTest {
@@ -75,16 +78,40 @@ class WorkQueueTest {
   }
 
   @Test
-  void closedQueueLetsThoseGoWhoWait() {
-    var waiting =
-        CompletableFuture.supplyAsync(
+  void whoWaitsIsWokenForEachKeyAtItsTime() throws Exception {
+    var taken = ConcurrentHashMap.<String>newKeySet();
+    try (var real = new WorkQueue(InstantSource.system());
+        var workers = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (var i = 0; i < 4; i++) {
+        workers.submit(
             () -> {
-              try {
-                return String.valueOf(queue.take());
-              } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
+              for (var key = real.take(); key != null; key = real.take()) {
+                taken.add(key);
+                real.done(key);
               }
+              return null;
             });
+      }
+      for (var i = 0; i < 200; i++) {
+        real.add("now-" + i);
+        real.add("later-" + i, Duration.ofMillis(i % 7 * 20));
+        Thread.sleep(1);
+      }
+      await().until(() -> taken.size() == 400);
+    }
+  }
+
+  private static String take(WorkQueue queue) {
+    try {
+      return String.valueOf(queue.take());
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void closedQueueLetsThoseGoWhoWait() {
+    var waiting = CompletableFuture.supplyAsync(() -> take(queue));
     queue.close();
     await().untilAsserted(() -> assertThat(waiting).isCompletedWithValue("null"));
   }

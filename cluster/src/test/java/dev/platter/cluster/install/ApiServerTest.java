@@ -311,6 +311,46 @@ class ApiServerTest {
     return api.tryKubectl(words.toArray());
   }
 
+  @Test
+  void aNodesDaemonSaysOfAnIdentityThatItHasItsDiskAndNothingElse() throws IOException {
+    var made =
+        api.apply(
+            """
+            apiVersion: virtlet.k8s/v1
+            kind: VirtletVMIdentity
+            metadata: {name: told}
+            spec: {image: "a@sha256:%s"}
+            """
+                .formatted("0".repeat(64)));
+    assertThat(made.status()).as(made.output()).isZero();
+    assertThat(identity("status: {nodeName: node2}", "node1", "--subresource=status").err())
+        .contains("can say of its own node only");
+    var told = identity("status: {nodeName: node1, ready: true}", "node1", "--subresource=status");
+    assertThat(told.status()).as(told.output()).isZero();
+    assertThat(identity("status: {nodeName: node2}", "node2", "--subresource=status").err())
+        .contains("moves to the node that its spec names");
+    var moves = "spec: {nodeName: node2}";
+    for (var other :
+        List.of(moves, "metadata: {labels: {a: b}}", "metadata: {annotations: {a: b}}")) {
+      assertThat(identity(other, "node1").err())
+          .as(other)
+          .contains("changes nothing of an identity but its finalizers");
+    }
+    assertThat(identity("metadata: {finalizers: [platter.dev/disk]}", "node1").status()).isZero();
+    assertThat(identity("metadata: {finalizers: null}", "node1").status()).isZero();
+    api.kubectl("patch", "vmid", "told", "--type=merge", "-p", moves);
+    var came = identity("status: {nodeName: node2}", "node2", "--subresource=status");
+    assertThat(came.status()).as(came.output()).isZero();
+    api.kubectl("delete", "vmid", "told");
+  }
+
+  private static Shell.Result identity(String change, String node, String... more) {
+    var words = new ArrayList<>(List.of("patch", "vmid", "told", "--type=merge", "-p", change));
+    words.addAll(List.of(more));
+    words.addAll(daemon(node));
+    return api.tryKubectl(words.toArray());
+  }
+
   private static List<String> daemon(String node) {
     return List.of(
         "--as=system:serviceaccount:platter-system:platter-node",
@@ -380,8 +420,6 @@ class ApiServerTest {
           .isThrownBy(() -> Uninstall.refuseIfInUse(client))
           .satisfies(e -> assertThat(e.details()).contains("vmid default/kept"));
     }
-    // There is no node that would do it.
-    api.kubectl("patch", "vmid", "kept", "--type=merge", "-p", "metadata: {finalizers: null}");
     api.kubectl("delete", "vmid", "kept");
   }
 

@@ -9,7 +9,6 @@ import dev.platter.cluster.install.ApiServer;
 import dev.platter.cluster.install.Install;
 import dev.platter.cluster.metrics.Metrics;
 import dev.platter.cluster.webhook.WebhookAtApiServer;
-import dev.platter.model.ImageLogins;
 import dev.platter.node.Hypervisor;
 import dev.platter.node.Machine;
 import dev.platter.node.Node;
@@ -122,7 +121,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
             "node1",
             node.identities(),
             mover,
-            _ -> ImageLogins.NONE,
+            new IdentityPods(List::of, work),
             System.err::println));
     keep(
         Controller.start(

@@ -158,7 +158,7 @@ class IdentitiesAtApiServerTest {
 
   private static String finalizer(String operation) {
     return operation.equals("add")
-        ? "[{\"op\": \"add\", \"path\": \"/metadata/finalizers/0\", \"value\": \"test.example/hold\"}]"
+        ? "[{\"op\": \"add\", \"path\": \"/metadata/finalizers\", \"value\": [\"test.example/hold\"]}]"
         : "[{\"op\": \"remove\", \"path\": \"/metadata/finalizers/0\"}]";
   }
 

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.IdentityStatus;
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import java.util.ArrayList;
@@ -39,11 +40,35 @@ class IdentityDutyTest {
     return out;
   }
 
+  private static IdentityDuty duty(
+      VmIdentity identity, IdentityHold hold, String node, List<String> nodes) {
+    return IdentityDuty.of(identity, hold, node, nodes, () -> false);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "me,    me, false, READY,   PIN",
+    "other, me, false, READY,   PIN",
+    "me,    me, true,  READY,   END",
+    "other, me, false, LEAVING, NOTHING",
+    "me,    me, false, COMING,  ARRIVE",
+    "me,    ,   false, NONE,    MAKE",
+  })
+  void anIdentityIsPinnedWhenAVmIsToWriteToTheDiskThatIsHere(
+      String wanted, @Nullable String has, boolean deleted, IdentityHold hold, IdentityDuty duty) {
+    var identity = identity("u", wanted, has, has != null, deleted);
+    var nodes = List.of("me", "other");
+    assertThat(IdentityDuty.of(identity, hold, "me", nodes, () -> true)).isEqualTo(duty);
+    identity.getMetadata().setFinalizers(List.of(Names.DISK_FINALIZER));
+    assertThat(IdentityDuty.of(identity, hold, "me", nodes, () -> true))
+        .isEqualTo(duty == IdentityDuty.PIN ? IdentityDuty.NOTHING : duty);
+  }
+
   @Test
   void anIdentityOnAStorageClassIsNoNodesDuty() {
     var identity = identity("u", null, null, false, false);
     ((ObjectNode) identity.getSpec()).put("type", "PersistentVolume");
-    assertThat(IdentityDuty.of(identity, IdentityHold.NONE, "me", List.of("me")))
+    assertThat(duty(identity, IdentityHold.NONE, "me", List.of("me")))
         .isEqualTo(IdentityDuty.NOTHING);
   }
 
@@ -92,7 +117,7 @@ class IdentityDutyTest {
       IdentityHold hold,
       IdentityDuty duty) {
     var identity = identity("u", wanted, has, ready, deleted);
-    assertThat(IdentityDuty.of(identity, hold, "me", List.of("me", "other"))).isEqualTo(duty);
+    assertThat(duty(identity, hold, "me", List.of("me", "other"))).isEqualTo(duty);
   }
 
   @Test
@@ -101,8 +126,7 @@ class IdentityDutyTest {
     var move = new Condition(Condition.PLACED, "False", "Moving", "It moves.", null, null);
     identity.setStatus(new IdentityStatus(null, true, "me", null, List.of(move), null));
     var nodes = List.of("me", "other");
-    assertThat(IdentityDuty.of(identity, IdentityHold.READY, "me", nodes))
-        .isEqualTo(IdentityDuty.KEEP);
+    assertThat(duty(identity, IdentityHold.READY, "me", nodes)).isEqualTo(IdentityDuty.KEEP);
   }
 
   @Test
@@ -115,9 +139,7 @@ class IdentityDutyTest {
                 identity ->
                     nodes.stream()
                         .filter(
-                            n ->
-                                IdentityDuty.of(identity, IdentityHold.NONE, n, nodes)
-                                    == IdentityDuty.MAKE)
+                            n -> duty(identity, IdentityHold.NONE, n, nodes) == IdentityDuty.MAKE)
                         .toList())
             .toList();
     assertThat(made).allMatch(makers -> makers.size() == 1);
@@ -133,10 +155,10 @@ class IdentityDutyTest {
     after.add("three");
     for (var i = 0; i < 300; i++) {
       var identity = identity("uid-" + i, null, null, false, false);
-      if (IdentityDuty.of(identity, IdentityHold.NONE, "three", after) != IdentityDuty.MAKE) {
+      if (duty(identity, IdentityHold.NONE, "three", after) != IdentityDuty.MAKE) {
         for (var node : before) {
-          assertThat(IdentityDuty.of(identity, IdentityHold.NONE, node, after))
-              .isEqualTo(IdentityDuty.of(identity, IdentityHold.NONE, node, before));
+          assertThat(duty(identity, IdentityHold.NONE, node, after))
+              .isEqualTo(duty(identity, IdentityHold.NONE, node, before));
         }
       }
     }

@@ -40,10 +40,12 @@ final class MovingNode implements AutoCloseable {
   private final Node node;
   private final IdentityMover mover;
   private final IdentityKeeper keeper;
+  private final IdentityAccess access;
   private final MoveServer server;
   private final Credentials credentials;
   private final Set<ImageLogins> askedWith = ConcurrentHashMap.newKeySet();
   private volatile boolean withoutRegistry;
+  private volatile boolean wanted;
   private volatile Optional<ImageLogins> logins = Optional.of(ImageLogins.NONE);
 
   MovingNode(String name, Path work, IdentityKeeper.Objects objects, IdentityMover.Peers peers)
@@ -62,8 +64,19 @@ final class MovingNode implements AutoCloseable {
             name,
             node.identities(),
             mover,
-            _ -> logins.orElseThrow(() -> new NoSuchFileException("logins")),
+            new IdentityKeeper.Pods() {
+              @Override
+              public boolean want(IdentityKey identity) {
+                return wanted;
+              }
+
+              @Override
+              public ImageLogins logins(IdentityKey identity) throws IOException {
+                return logins.orElseThrow(() -> new NoSuchFileException("logins"));
+              }
+            },
             _ -> {});
+    access = new IdentityAccess(objects, name, node.identities());
     server =
         MoveServer.start(
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
@@ -130,6 +143,11 @@ final class MovingNode implements AutoCloseable {
     return node;
   }
 
+  /** Whether there is a pod here whose VM is to have the disk. */
+  void wanted(boolean isIt) {
+    wanted = isIt;
+  }
+
   /** What the kubelet has mounted of the pod's logins; empty for not yet. */
   void mounted(Optional<ImageLogins> these) {
     logins = these;
@@ -151,6 +169,11 @@ final class MovingNode implements AutoCloseable {
 
   IdentityMover mover() {
     return mover;
+  }
+
+  /** What keeps a VM from the disk. */
+  IdentityAccess access() {
+    return access;
   }
 
   IdentityKeeper keeper() {

@@ -124,7 +124,7 @@ public final class Qcow2Overlay {
     var layout = OverlayLayout.of(size, addresses);
     try (FileChannel file = FileChannel.open(path, CREATE_NEW, WRITE)) {
       describe(file, backing, size, layout, addresses);
-      ByteBuffer cluster = ByteBuffer.allocateDirect(CLUSTER);
+      ByteBuffer cluster = ByteBuffer.allocateDirect(addresses.length == 0 ? 0 : CLUSTER);
       for (int i = 0; i < addresses.length; i++) {
         clusters.read(addresses[i], cluster.clear());
         SparseWriter.write(file, cluster.flip(), (layout.firstData() + i) * CLUSTER);

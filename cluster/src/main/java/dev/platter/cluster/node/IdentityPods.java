@@ -11,34 +11,43 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
- * The logins for the image of an identity: those of a launcher pod here that names it, as the
- * kubelet has mounted them. An identity and its pod are in one namespace, so nobody gets at a
+ * The launcher pods here that name an identity, and the logins for its image that they bring, as
+ * the kubelet has mounted them. An identity and its pod are in one namespace, so nobody gets at a
  * Secret of somebody else.
  */
-final class PodLogins implements IdentityKeeper.Logins {
+final class IdentityPods implements IdentityKeeper.Pods {
   private final Supplier<List<Pod>> pods;
   private final Path kubelet;
 
   /**
    * @param pods the launcher pods of this node
    */
-  PodLogins(Supplier<List<Pod>> pods, Path kubelet) {
+  IdentityPods(Supplier<List<Pod>> pods, Path kubelet) {
     this.pods = pods;
     this.kubelet = kubelet;
   }
 
+  private Stream<Pod> naming(IdentityKey identity) {
+    return pods.get().stream()
+        .filter(pod -> pod.getMetadata().getDeletionTimestamp() == null)
+        .filter(pod -> identity(pod).filter(identity::equals).isPresent());
+  }
+
   @Override
-  public ImageLogins of(IdentityKey identity) throws IOException {
-    for (var pod : pods.get()) {
-      if (pod.getMetadata().getDeletionTimestamp() == null
-          && identity(pod).filter(identity::equals).isPresent()) {
-        var secrets = pullSecrets(pod);
-        if (!secrets.isEmpty()) {
-          var volumes = new KubeletVolumes(kubelet, pod.getMetadata().getUid());
-          return LauncherSecrets.read(volumes, identity.namespace(), secrets).logins();
-        }
+  public boolean want(IdentityKey identity) {
+    return naming(identity).findAny().isPresent();
+  }
+
+  @Override
+  public ImageLogins logins(IdentityKey identity) throws IOException {
+    for (var pod : naming(identity).toList()) {
+      var secrets = pullSecrets(pod);
+      if (!secrets.isEmpty()) {
+        var volumes = new KubeletVolumes(kubelet, pod.getMetadata().getUid());
+        return LauncherSecrets.read(volumes, identity.namespace(), secrets).logins();
       }
     }
     return ImageLogins.NONE;

@@ -16,14 +16,14 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class PodLoginsTest {
+class IdentityPodsTest {
   private static final IdentityKey DB = new IdentityKey("alice", "db");
 
   @TempDir Path work;
   private final List<Pod> pods = new ArrayList<>();
 
-  private PodLogins logins() {
-    return new PodLogins(() -> pods, work);
+  private IdentityPods here() {
+    return new IdentityPods(() -> pods, work);
   }
 
   private Pod pod(String namespace, String uid, String identity) {
@@ -63,10 +63,10 @@ class PodLoginsTest {
     mounted("his", "{\"auths\": {\"his\": {}}}");
     pod("alice", "other", "web");
     mounted("other", "{\"auths\": {\"other\": {}}}");
-    assertThat(logins().of(DB).isEmpty()).isTrue();
+    assertThat(here().logins(DB).isEmpty()).isTrue();
     pod("alice", "hers", "db");
     mounted("hers", "{\"auths\": {\"hers\": {}}}");
-    assertThat(logins().of(DB).documents())
+    assertThat(here().logins(DB).documents())
         .singleElement()
         .satisfies(bytes -> assertThat(new String(bytes)).contains("hers"));
   }
@@ -74,8 +74,8 @@ class PodLoginsTest {
   @Test
   void theyMayNotBeMountedYetAndThoseOfAPodThatEndsDoNotCount() throws IOException {
     var pod = pod("alice", "hers", "db");
-    assertThatThrownBy(() -> logins().of(DB)).isInstanceOf(NoSuchFileException.class);
+    assertThatThrownBy(() -> here().logins(DB)).isInstanceOf(NoSuchFileException.class);
     pod.getMetadata().setDeletionTimestamp("2026-01-01T00:00:00Z");
-    assertThat(logins().of(DB).isEmpty()).isTrue();
+    assertThat(here().logins(DB).isEmpty()).isTrue();
   }
 }
