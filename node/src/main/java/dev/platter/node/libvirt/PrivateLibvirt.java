@@ -25,7 +25,9 @@ import org.jspecify.annotations.Nullable;
  * <p>It is started when first needed, by whichever process needs it, outlives that process, and
  * ends by itself when no domain runs and no client has been connected for the idle time. It is
  * never part of a domain's life: QEMU goes on when libvirtd is stopped or killed, and the next one
- * takes its domains back.
+ * takes its domains back. One whose QEMU does not answer yet does not count as running, so on a
+ * busy machine the next one may end by itself before it has a domain back; then the one after it
+ * takes it.
  *
  * <p>For root it is a system-mode libvirtd in a mount namespace that is a <em>slave</em> of ours:
  * QEMU inherits that namespace, and must see volumes that are mounted after the start (and let go
