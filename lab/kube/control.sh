@@ -27,6 +27,7 @@ control_on() {
   certificate kube-controller-manager /CN=system:kube-controller-manager
   certificate kube-scheduler /CN=system:kube-scheduler
   certificate kube-proxy /CN=system:kube-proxy
+  certificate front-proxy-client /CN=front-proxy-client '' front-proxy-ca
   for user in admin kube-controller-manager kube-scheduler kube-proxy; do kubeconfig "$user"; done
 }
 
@@ -42,6 +43,10 @@ start_control() {
       --kubelet-certificate-authority="$pki/ca.crt" --kubelet-preferred-address-types=InternalIP
       --service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$pki/accounts.pub"
       --service-account-signing-key-file="$pki/accounts.key" --service-cluster-ip-range="$SERVICES.0/24"
+      --requestheader-client-ca-file="$pki/front-proxy-ca.crt" --requestheader-allowed-names=front-proxy-client
+      --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group
+      --requestheader-extra-headers-prefix=X-Remote-Extra-
+      --proxy-client-cert-file="$pki/front-proxy-client.crt" --proxy-client-key-file="$pki/front-proxy-client.key"
       --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged
       # This machine has no kube-proxy: webhooks are called at their pods' addresses.
       --enable-aggregator-routing

@@ -1,9 +1,12 @@
 package dev.platter.cli;
 
+import dev.platter.cluster.install.ForeignCdi;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 @Command(
@@ -15,10 +18,23 @@ import picocli.CommandLine.Spec;
 final class InstallCommand implements Callable<Integer> {
   @Mixin InstallOptions install = new InstallOptions();
 
+  @Option(
+      names = "--context",
+      paramLabel = "NAME",
+      description =
+          "The context of the kubeconfig whose cluster is asked, with --cdi-uploads, whether it has"
+              + " CDI (default: the current one).")
+  @Nullable String context;
+
   @Spec CommandSpec spec;
 
   @Override
   public Integer call() {
+    if (install.cdiUploads && !ForeignCdi.refuseIfThere(context, install.namespace)) {
+      var err = spec.commandLine().getErr();
+      err.println("platter: no cluster answers; apply this to none that has CDI.");
+      err.flush();
+    }
     var out = spec.commandLine().getOut();
     out.print(install.yaml());
     out.flush();

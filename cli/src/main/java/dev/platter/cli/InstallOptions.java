@@ -65,6 +65,13 @@ final class InstallOptions {
   boolean serviceMonitor;
 
   @Option(
+      names = "--cdi-uploads",
+      description =
+          "Also what answers virtctl image-upload pvc: CDI's API for upload tokens, and a proxy."
+              + " Not for a cluster that has CDI, whose API it is.")
+  boolean cdiUploads;
+
+  @Option(
       names = "--volumes",
       paramLabel = "DIR[:LIMIT]",
       description =
@@ -91,7 +98,8 @@ final class InstallOptions {
             rawDevices,
             pullSecrets,
             kubeletRoot,
-            serviceMonitor);
+            serviceMonitor,
+            cdiUploads);
     var yaml = Install.yaml(options);
     return volumes == null
         ? yaml

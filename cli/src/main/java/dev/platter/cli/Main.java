@@ -53,6 +53,7 @@ import picocli.CommandLine.Command;
       UploadCommand.class,
       UploadServerCommand.class,
       FillCommand.class,
+      UploadGateCommand.class,
       BuildCommand.class,
       ServeCommand.class,
       TraceCommand.class,

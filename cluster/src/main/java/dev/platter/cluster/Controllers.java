@@ -19,6 +19,10 @@ import java.util.function.Function;
 /** One replica of the cluster's part: every one serves the webhook, one of them controls. */
 public final class Controllers {
   private static final String IMAGE_GRACE = "PLATTER_IMAGE_GRACE_SECONDS";
+
+  /** Whether clients of CDI can send disks; {@code platter install --cdi-uploads} sets it. */
+  private static final String CDI_UPLOADS = "PLATTER_CDI_UPLOADS";
+
   private static final int METRICS_PORT = 8080;
   private static final Duration RETRY = Duration.ofSeconds(1);
 
@@ -36,23 +40,23 @@ public final class Controllers {
     var metrics = new Metrics();
     try (var client = KubeClient.open()) {
       var options = options(client, namespace, pod, log);
+      var uploads =
+          environment.apply(CDI_UPLOADS).filter("true"::equals).isPresent()
+              ? Webhook.uploads(client, namespace)
+              : null;
       var settings =
           new Controller.Settings(
-              namespace, pod, imageGrace(environment), options.image(), options.pullPolicy());
-      serve(client, settings, options, metrics, log);
-    }
-  }
-
-  private static void serve(
-      KubernetesClient client,
-      Controller.Settings settings,
-      LauncherPod.Options options,
-      Metrics metrics,
-      Consumer<String> log)
-      throws IOException, InterruptedException {
-    try (var webhook = Webhook.start(client, settings.namespace(), options, log);
-        var _ = MetricsServer.start(new InetSocketAddress(METRICS_PORT), metrics, webhook::ready)) {
-      Controller.run(client, settings, metrics);
+              namespace,
+              pod,
+              imageGrace(environment),
+              options.image(),
+              options.pullPolicy(),
+              uploads == null ? null : uploads::signer);
+      try (var webhook = Webhook.start(client, namespace, options, uploads, log);
+          var _ =
+              MetricsServer.start(new InetSocketAddress(METRICS_PORT), metrics, webhook::ready)) {
+        Controller.run(client, settings, metrics);
+      }
     }
   }
 

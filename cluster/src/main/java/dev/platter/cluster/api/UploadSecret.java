@@ -11,7 +11,8 @@ import java.util.Map;
 
 /**
  * The Secret of a pod that takes a disk: its certificate, and the token that clients have to show.
- * Whoever can read the Secret can send the disk. The authority's key signs once and is forgotten.
+ * Whoever can read the Secret can send the disk. The key of the authority is not there; where the
+ * authority is there for this pod alone, its key signs once and is forgotten.
  */
 public final class UploadSecret {
   public static final String KEY = "tls.key";
@@ -35,7 +36,14 @@ public final class UploadSecret {
    *     own machine
    */
   public static Map<String, byte[]> make(String name) {
-    var authority = Authority.make("Platter CA for " + name, Validity.ALWAYS);
+    return make(name, Authority.make("Platter CA for " + name, Validity.ALWAYS));
+  }
+
+  /**
+   * Its files, with a certificate of an authority that others know: they can tell this pod from
+   * others, and the pod can tell an {@link UploadToken} that the authority has signed.
+   */
+  public static Map<String, byte[]> make(String name, Authority authority) {
     var names =
         List.of(
             Authority.Name.dns(name),

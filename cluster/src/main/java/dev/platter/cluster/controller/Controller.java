@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.metrics.Metrics;
+import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderCallbacks;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderElectionConfigBuilder;
@@ -8,6 +9,8 @@ import io.fabric8.kubernetes.client.extended.leaderelection.resourcelock.LeaseLo
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The controllers of a cluster, of which one replica works and the others wait for its lease.
@@ -46,9 +49,15 @@ public final class Controller implements AutoCloseable {
    * @param imageGrace how long an image stays in a storage class when no identity wants it
    * @param image Platter's own, for pods that fill claims
    * @param pullPolicy of that image
+   * @param uploads who signs for uploads, where clients of CDI can send disks; null elsewhere
    */
   public record Settings(
-      String namespace, String identity, Duration imageGrace, String image, String pullPolicy) {}
+      String namespace,
+      String identity,
+      Duration imageGrace,
+      String image,
+      String pullPolicy,
+      @Nullable Supplier<Authority> uploads) {}
 
   /**
    * @param client should not try again by itself, but once or twice: everything here is tried again

@@ -80,8 +80,7 @@ final class Controllers
             settings.imageGrace(),
             metrics);
     populations =
-        new PopulationControllers(
-            client, new OwnProgram(client, settings), settings.imageGrace(), metrics);
+        new PopulationControllers(client, new OwnProgram(client, settings), settings, metrics);
     groupLoop = new ControlLoop("group", new GroupReconciler(this, cluster, clock), metrics);
     migrationLoop =
         new ControlLoop("migration", new MigrationReconciler(this, cluster, clock), metrics);

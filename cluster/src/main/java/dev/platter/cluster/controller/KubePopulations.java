@@ -245,6 +245,13 @@ final class KubePopulations implements Populations, AutoCloseable {
   }
 
   @Override
+  public void annotate(PersistentVolumeClaim claim, Map<String, String> annotations) {
+    var uid = claim.getMetadata().getUid();
+    var patch = Map.of("metadata", Map.of("uid", uid, "annotations", annotations));
+    client.resource(claim).patch(MERGE, client.getKubernetesSerialization().asJson(patch));
+  }
+
+  @Override
   public void status(ClaimSource source, FillStatus status) {
     var changed =
         switch (source) {

@@ -5,12 +5,14 @@ import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.Conditions;
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
+import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FillStatus;
 import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmImage;
 import dev.platter.cluster.controller.Populations.Progress;
+import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import java.time.Duration;
 import java.time.Instant;
@@ -35,17 +37,24 @@ final class PopulateReconciler implements ControlLoop.Work {
   private final Originals originals;
   private final Population population;
   private final Duration grace;
+  private final boolean cdi;
   private final InstantSource clock;
 
   /**
    * @param grace how long snapshots of a disk stay that no claim names
+   * @param uploads who signs for uploads, where clients of CDI can send disks; null elsewhere
    */
   PopulateReconciler(
-      Populations cluster, Supplier<FillPod.Program> program, Duration grace, InstantSource clock) {
+      Populations cluster,
+      Supplier<FillPod.Program> program,
+      Duration grace,
+      @Nullable Supplier<Authority> uploads,
+      InstantSource clock) {
     this.cluster = cluster;
     this.originals = new Originals(cluster, clock);
-    this.population = new Population(cluster, originals, program, clock);
+    this.population = new Population(cluster, originals, program, uploads, clock);
     this.grace = grace;
+    this.cdi = uploads != null;
     this.clock = clock;
   }
 
@@ -54,6 +63,9 @@ final class PopulateReconciler implements ControlLoop.Work {
     var key = SourceKey.parse(text);
     var source = cluster.source(key);
     var claims = cluster.claims(key).stream().filter(claim -> !Owned.ends(claim)).toList();
+    if (source == null && isMade(key, claims)) {
+      return null;
+    }
     if (source == null || Owned.ends(source)) {
       claims.forEach(claim -> abandon(key, claim));
       return null;
@@ -70,6 +82,9 @@ final class PopulateReconciler implements ControlLoop.Work {
     var unused = source instanceof DiskImport disk && disk.pinned() && claims.isEmpty();
     var since = unused ? Optional.ofNullable(said.unusedSince()).orElse(now()) : null;
     say(source, looks.stream().map(Population.Look::claim).toList(), since);
+    if (cdi) {
+      looks.forEach(look -> annotate(claims, look.claim()));
+    }
     return Stream.concat(
             looks.stream().map(Population.Look::again), Stream.ofNullable(leave(source, since)))
         .filter(Objects::nonNull)
@@ -96,6 +111,42 @@ final class PopulateReconciler implements ControlLoop.Work {
     return looks.stream()
         .map(look -> look.atWork() == null ? look : Population.heard(source, look, answers.next()))
         .toList();
+  }
+
+  /** Whether a claim of a client of CDI got what it is to be filled from. */
+  private boolean isMade(SourceKey key, List<PersistentVolumeClaim> claims) {
+    return cdi
+        && key.kind().equals(DiskUpload.KIND)
+        && claims.stream()
+            .filter(claim -> claim.getMetadata().getName().equals(key.name()))
+            .filter(claim -> claim.getSpec().getVolumeName() == null)
+            .filter(CdiClaim::isMeant)
+            .anyMatch(this::make);
+  }
+
+  private boolean make(PersistentVolumeClaim claim) {
+    return Refusals.told(
+        () -> {
+          cluster.create(CdiClaim.source(claim));
+          return true;
+        },
+        why -> {
+          cluster.event(claim, Reason.REFUSED, Refusals.message(why));
+          return false;
+        });
+  }
+
+  private void annotate(List<PersistentVolumeClaim> claims, FilledClaim said) {
+    claims.stream()
+        .filter(claim -> claim.getMetadata().getUid().equals(said.uid()))
+        .filter(CdiClaim::isMeant)
+        .forEach(
+            claim -> {
+              var news = CdiClaim.news(claim, said, cluster.pod(PrimeClaim.key(claim)));
+              if (!news.isEmpty()) {
+                cluster.annotate(claim, news);
+              }
+            });
   }
 
   private String now() {

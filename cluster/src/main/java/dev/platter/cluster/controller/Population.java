@@ -8,6 +8,7 @@ import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.UploadSecret;
 import dev.platter.cluster.controller.Storage.VolumeClass;
+import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -49,17 +50,24 @@ final class Population {
   private final Originals originals;
   private final Ways ways;
   private final Supplier<FillPod.Program> program;
+  private final @Nullable Supplier<Authority> uploads;
   private final InstantSource clock;
 
+  /**
+   * @param uploads who signs the certificates of pods that take disks; null if each pod has an
+   *     authority of its own, and nobody else knows it
+   */
   Population(
       Populations cluster,
       Originals originals,
       Supplier<FillPod.Program> program,
+      @Nullable Supplier<Authority> uploads,
       InstantSource clock) {
     this.cluster = cluster;
     this.originals = originals;
     this.ways = new Ways(cluster, originals);
     this.program = program;
+    this.uploads = uploads;
     this.clock = clock;
   }
 
@@ -364,8 +372,9 @@ final class Population {
   /** A pod without it waits. Nobody here can read it, so it is made until it is there. */
   private void secret(Pod pod) {
     var name = pod.getMetadata().getName();
+    var files = uploads == null ? UploadSecret.make(name) : UploadSecret.make(name, uploads.get());
     try {
-      cluster.create(SourcePod.secret(pod, name, UploadSecret.make(name)));
+      cluster.create(SourcePod.secret(pod, name, files));
     } catch (KubernetesClientException e) {
       if (e.getCode() != HttpURLConnection.HTTP_CONFLICT) {
         throw e;

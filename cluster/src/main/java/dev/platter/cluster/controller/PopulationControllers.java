@@ -5,7 +5,6 @@ import dev.platter.cluster.metrics.Metrics;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -15,16 +14,21 @@ final class PopulationControllers implements AutoCloseable {
   private final KubePopulations populations;
   private final ControlLoop loop;
 
-  /**
-   * @param grace how long the snapshots of a disk stay when no claim names it
-   */
   PopulationControllers(
-      KubernetesClient client, Supplier<FillPod.Program> program, Duration grace, Metrics metrics) {
+      KubernetesClient client,
+      Supplier<FillPod.Program> program,
+      Controller.Settings settings,
+      Metrics metrics) {
     populations = new KubePopulations(client);
     loop =
         new ControlLoop(
             "populate",
-            new PopulateReconciler(populations, program, grace, InstantSource.system()),
+            new PopulateReconciler(
+                populations,
+                program,
+                settings.imageGrace(),
+                settings.uploads(),
+                InstantSource.system()),
             metrics);
   }
 

@@ -11,6 +11,7 @@ import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -64,6 +65,9 @@ interface Populations {
    * @param digest of the disk that is on it
    */
   void bind(PersistentVolume volume, PersistentVolumeClaim claim, Optional<String> digest);
+
+  /** If it is still the same claim. */
+  void annotate(PersistentVolumeClaim claim, Map<String, String> annotations);
 
   void status(ClaimSource source, FillStatus status);
 

@@ -34,6 +34,7 @@ public final class Install {
       enum: [raw, qcow2, vmdk, vhd, vhdx, vdi]
       description: What the file is, whatever it looks like. Say raw for a raw disk that a guest has written to.
       """;
+  private static final String CDI_UPLOADS = "- {name: PLATTER_CDI_UPLOADS, value: \"true\"}\n";
   private static final List<String> PULL_POLICIES = List.of("IfNotPresent", "Always", "Never");
 
   /**
@@ -41,6 +42,7 @@ public final class Install {
    * @param rawDevices the block devices that VMs may name: patterns with commas between them
    * @param pullSecrets Secrets of the namespace with logins for the registry of {@code image}
    * @param serviceMonitor whether Prometheus' operator is to be told of the metrics
+   * @param cdiUploads whether clients of CDI can send disks
    */
   public record Options(
       String namespace,
@@ -50,7 +52,8 @@ public final class Install {
       String rawDevices,
       List<String> pullSecrets,
       String kubeletRoot,
-      boolean serviceMonitor) {
+      boolean serviceMonitor,
+      boolean cdiUploads) {
     public Options {
       pools = List.copyOf(pools);
       pullSecrets = List.copyOf(pullSecrets);
@@ -126,6 +129,7 @@ public final class Install {
             .text("kubeletRoot", options.kubeletRoot())
             .text("nodeFileDigest", digest(nodeFile))
             .text("isNodeDaemon", isNodeDaemon(options.namespace()))
+            .lines("cdiUploads", options.cdiUploads() ? CDI_UPLOADS : "")
             .lines("nodeFile", nodeFile)
             .lines("pullSecrets", pullSecrets(options.pullSecrets()))
             .lines("poolMounts", poolMounts(options.pools()))
@@ -141,6 +145,9 @@ public final class Install {
       documents.add(template.fill("monitoring.yaml"));
     }
     documents.add(template.fill("admission.yaml"));
+    if (options.cdiUploads()) {
+      documents.add(template.fill("uploads.yaml"));
+    }
     return String.join("---\n", documents);
   }
 

@@ -3,6 +3,8 @@ package dev.platter.cluster.webhook;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.platter.cluster.api.DiskUpload;
+import dev.platter.cluster.api.Names;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.nio.charset.StandardCharsets;
@@ -52,6 +54,28 @@ public final class Admission {
           replace(patch, "/metadata/labels", launcher.at("/metadata/labels"));
           replace(patch, "/metadata/annotations", launcher.at("/metadata/annotations"));
           replace(patch, "/spec", launcher.get("spec"));
+          patched(response, patch);
+        });
+  }
+
+  /**
+   * Of claims whose disk a client of CDI is going to send: they wait for it before they are bound,
+   * as those do that name a {@code DiskUpload} themselves. Who names anything keeps it.
+   */
+  ObjectNode send(ObjectNode request) {
+    return decided(
+        request,
+        response -> {
+          var claim = Json.object(request, "object");
+          var name = Json.text(Json.object(claim, "metadata"), "name", "");
+          var spec = Json.object(claim, "spec");
+          if (name.isEmpty() || spec.hasNonNull("dataSource") || spec.hasNonNull("dataSourceRef")) {
+            return;
+          }
+          var from = Json.object().put("apiGroup", Names.GROUP);
+          from.put("kind", DiskUpload.KIND).put("name", name);
+          var patch = Json.list();
+          replace(patch, "/spec/dataSourceRef", from);
           patched(response, patch);
         });
   }

@@ -8,6 +8,7 @@ import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,17 +19,17 @@ public final class KubeCertificateStore implements CertificateStore {
   private final KubernetesClient client;
   private final String namespace;
   private final String secret;
-  private final String configuration;
+  private final Consumer<byte[]> trust;
 
   /**
-   * @param configuration the name that both webhook configurations have
+   * @param trust tells those who call of the authorities
    */
   public KubeCertificateStore(
-      KubernetesClient client, String namespace, String secret, String configuration) {
+      KubernetesClient client, String namespace, String secret, Consumer<byte[]> trust) {
     this.client = client;
     this.namespace = namespace;
     this.secret = secret;
-    this.configuration = configuration;
+    this.trust = trust;
   }
 
   @Override
@@ -64,23 +65,6 @@ public final class KubeCertificateStore implements CertificateStore {
 
   @Override
   public void trust(byte[] bundle) {
-    var text = Base64.getEncoder().encodeToString(bundle);
-    var webhooks = client.admissionRegistration().v1();
-    webhooks
-        .mutatingWebhookConfigurations()
-        .withName(configuration)
-        .edit(
-            found -> {
-              found.getWebhooks().forEach(hook -> hook.getClientConfig().setCaBundle(text));
-              return found;
-            });
-    webhooks
-        .validatingWebhookConfigurations()
-        .withName(configuration)
-        .edit(
-            found -> {
-              found.getWebhooks().forEach(hook -> hook.getClientConfig().setCaBundle(text));
-              return found;
-            });
+    trust.accept(bundle);
   }
 }

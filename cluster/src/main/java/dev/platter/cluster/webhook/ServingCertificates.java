@@ -1,5 +1,6 @@
 package dev.platter.cluster.webhook;
 
+import dev.platter.node.x509.Authority;
 import java.net.Socket;
 import java.security.GeneralSecurityException;
 import java.security.Principal;
@@ -9,6 +10,7 @@ import java.time.Clock;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
+import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509ExtendedKeyManager;
 import org.jspecify.annotations.Nullable;
 
@@ -54,11 +56,36 @@ public final class ServingCertificates {
     throw new IllegalStateException("others change the webhook's certificate all the time");
   }
 
-  /** Of servers that show whatever certificate is the current one. */
+  /**
+   * The authority itself, for what else it is to sign.
+   *
+   * @throws IllegalStateException before the first {@link #refresh}
+   */
+  public Authority signer() {
+    return material().signer();
+  }
+
+  /** What clients have to trust, in PEM; as {@link #signer}. */
+  byte[] bundle() {
+    return material().bundle();
+  }
+
+  private ServingMaterial material() {
+    var material = current;
+    if (material == null) {
+      throw new IllegalStateException("there is no certificate yet");
+    }
+    return material;
+  }
+
+  /**
+   * Of servers that show whatever certificate is the current one. Clients may show one too, if they
+   * are asked for it: whose it is matters to who asked.
+   */
   public SSLContext context() {
     try {
       var context = SSLContext.getInstance("TLS");
-      context.init(new KeyManager[] {new CurrentKey()}, null, null);
+      context.init(new KeyManager[] {new CurrentKey()}, new TrustManager[] {new AnyClient()}, null);
       return context;
     } catch (GeneralSecurityException e) {
       throw new AssertionError("every JDK has TLS", e);

@@ -66,8 +66,13 @@ record ServingMaterial(
   }
 
   private ServingMaterial renewed(String host, Instant now) {
-    var server = server(new Authority(authorityKey, authority()), host, now);
+    var server = server(signer(), host, now);
     return new ServingMaterial(authorityKey, authorities, server.key(), server.certificate());
+  }
+
+  /** The authority that signs from now on. */
+  Authority signer() {
+    return new Authority(authorityKey, authority());
   }
 
   private static Authority newAuthority(Instant now) {

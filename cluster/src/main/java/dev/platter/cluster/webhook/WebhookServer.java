@@ -4,25 +4,35 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsExchange;
+import com.sun.net.httpserver.HttpsParameters;
 import com.sun.net.httpserver.HttpsServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.security.cert.X509Certificate;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLPeerUnverifiedException;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Answers the API server's admission reviews over HTTPS. What is asked is decided elsewhere ({@link
- * Admission}); here are the limits: the size of a review, and the time that one may take to arrive.
- * The API server gives up after ten seconds by itself, and refuses what it got no answer for.
+ * Answers the API server's admission reviews over HTTPS, and what it passes on of requests for
+ * tokens. What is asked is decided elsewhere ({@link Admission}, {@link TokenRequests}); here are
+ * the limits: the size of a review, and the time that one may take to arrive. The API server gives
+ * up after ten seconds by itself, and refuses what it got no answer for.
  */
 public final class WebhookServer implements AutoCloseable {
   private static final int MOST_BYTES = 3 << 20;
+  private static final int MOST_BYTES_OF_TOKEN = 64 << 10;
   private static final String SECONDS = "10";
+  private static final System.Logger LOG = System.getLogger(WebhookServer.class.getName());
   private static final int BACKLOG = 128;
 
   private final HttpsServer server;
@@ -35,16 +45,33 @@ public final class WebhookServer implements AutoCloseable {
   public WebhookServer(
       InetSocketAddress address, SSLContext tls, Admission admission, BooleanSupplier ready)
       throws IOException {
+    this(address, tls, admission, null, ready);
+  }
+
+  /**
+   * @param tokens null if nobody can ask for any
+   */
+  WebhookServer(
+      InetSocketAddress address,
+      SSLContext tls,
+      Admission admission,
+      @Nullable TokenRequests tokens,
+      BooleanSupplier ready)
+      throws IOException {
     // The JDK's server reads them once, when it is first used.
     for (var limit : new String[] {"maxReqTime", "maxRspTime"}) {
       System.getProperties().putIfAbsent("sun.net.httpserver." + limit, SECONDS);
     }
     server = HttpsServer.create(address, BACKLOG);
-    server.setHttpsConfigurator(new HttpsConfigurator(tls));
+    server.setHttpsConfigurator(tokens == null ? new HttpsConfigurator(tls) : new AsksWho(tls));
     server.setExecutor(threads);
     server.createContext("/mutate", exchange -> review(exchange, admission::mutate));
     server.createContext("/validate", exchange -> review(exchange, admission::validate));
     server.createContext("/evict", exchange -> review(exchange, admission::evict));
+    if (tokens != null) {
+      server.createContext("/claims", exchange -> review(exchange, admission::send));
+      server.createContext(TokenRequests.ROOT, exchange -> token(exchange, tokens));
+    }
     server.createContext("/healthz", exchange -> answer(exchange, 200, "ok\n"));
     server.createContext(
         "/readyz",
@@ -92,6 +119,53 @@ public final class WebhookServer implements AutoCloseable {
     out.set("response", decide.apply(request));
     exchange.getResponseHeaders().set("Content-Type", "application/json");
     answer(exchange, 200, Json.write(out));
+  }
+
+  /** Of callers, who need not have one: whose certificate it is, is looked at later. */
+  private static final class AsksWho extends HttpsConfigurator {
+    AsksWho(SSLContext tls) {
+      super(tls);
+    }
+
+    @Override
+    public void configure(HttpsParameters parameters) {
+      var usual = getSSLContext().getDefaultSSLParameters();
+      usual.setWantClientAuth(true);
+      parameters.setSSLParameters(usual);
+    }
+  }
+
+  // Whatever goes wrong, nobody gets a token for it.
+  @SuppressWarnings("CatchingUnchecked")
+  private static void token(HttpExchange exchange, TokenRequests tokens) throws IOException {
+    var body = exchange.getRequestBody().readNBytes(MOST_BYTES_OF_TOKEN + 1);
+    if (body.length > MOST_BYTES_OF_TOKEN) {
+      answer(exchange, 413, "a request for a token has 64 KiB at most\n");
+      return;
+    }
+    try {
+      var reply =
+          tokens.answer(
+              exchange.getRequestMethod(),
+              exchange.getRequestURI().getPath(),
+              () -> tokens.frontProxy().user(chain(exchange), exchange.getRequestHeaders()),
+              body);
+      exchange.getResponseHeaders().set("Content-Type", "application/json");
+      answer(exchange, reply.status(), Json.write(reply.body()));
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.WARNING, "a token could not be given", e);
+      answer(exchange, 500, "Platter failed to answer\n");
+    }
+  }
+
+  private static List<X509Certificate> chain(HttpExchange exchange) {
+    try {
+      return Stream.of(((HttpsExchange) exchange).getSSLSession().getPeerCertificates())
+          .map(X509Certificate.class::cast)
+          .toList();
+    } catch (SSLPeerUnverifiedException e) {
+      return List.of();
+    }
   }
 
   private static void answer(HttpExchange exchange, int status, String text) throws IOException {

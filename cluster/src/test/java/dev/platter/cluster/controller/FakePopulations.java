@@ -182,6 +182,17 @@ final class FakePopulations implements Populations {
   }
 
   @Override
+  public void annotate(PersistentVolumeClaim claim, Map<String, String> annotations) {
+    change(
+        () -> {
+          var meta = claim.getMetadata();
+          var all = new TreeMap<>(meta.getAnnotations() == null ? Map.of() : meta.getAnnotations());
+          all.putAll(annotations);
+          meta.setAnnotations(all);
+        });
+  }
+
+  @Override
   public void status(ClaimSource source, FillStatus status) {
     change(() -> source.say(status));
   }

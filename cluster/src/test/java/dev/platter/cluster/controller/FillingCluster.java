@@ -3,6 +3,7 @@ package dev.platter.cluster.controller;
 import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.FilledClaim;
+import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.OwnerReference;
@@ -16,7 +17,9 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A cluster in memory where claims are filled: the controller is the real one; kubelet, scheduler,
@@ -35,6 +38,9 @@ final class FillingCluster {
   /** Whether snapshots come to be. */
   boolean snapshots = true;
 
+  /** Who signs for clients of CDI; null if none can send disks. */
+  @Nullable Supplier<Authority> uploads;
+
   /** How many have run. */
   int pods;
 
@@ -52,9 +58,9 @@ final class FillingCluster {
     private static final long serialVersionUID = 1;
   }
 
-  private PopulateReconciler reconciler() {
+  PopulateReconciler reconciler() {
     var program = new FillPod.Program("platter:1", "Never", "");
-    return new PopulateReconciler(cluster, () -> program, GRACE, () -> now);
+    return new PopulateReconciler(cluster, () -> program, GRACE, uploads, () -> now);
   }
 
   FilledClaim said(String claim) {

@@ -6,14 +6,18 @@ import static org.awaitility.Awaitility.await;
 
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.UploadSecret;
+import dev.platter.cluster.api.UploadToken;
 import dev.platter.image.Digest;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.Loopback;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
+import dev.platter.node.x509.Authority;
+import dev.platter.node.x509.Validity;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -70,8 +74,34 @@ class FillRunTest {
 
   @Test
   void aDiskIsTakenFromWhoeverHasTheToken() throws Exception {
+    takes(
+        UploadSecret.make("platter-fill-1"),
+        secret -> Files.readString(secret.resolve(UploadSecret.TOKEN)),
+        List.of("x"));
+  }
+
+  @Test
+  void aDiskIsTakenFromWhomTheAuthoritySignedATokenFor() throws Exception {
+    var authority = Authority.make("known", Validity.ALWAYS);
+    var now = Instant.now();
+    var good = UploadToken.of("shop", "root", "1", now);
+    takes(
+        UploadSecret.make("platter-fill-1", authority),
+        _ -> good.signed(authority.key()),
+        List.of(
+            UploadToken.of("shop", "other", "2", now).signed(authority.key()),
+            UploadToken.of("shop", "root", "1", now.minusSeconds(600)).signed(authority.key()),
+            good.signed(Authority.make("known", Validity.ALWAYS).key())));
+  }
+
+  /** Reads a token. */
+  private interface Tokens {
+    String of(Path secret) throws IOException;
+  }
+
+  private void takes(Map<String, byte[]> files, Tokens good, List<String> bad) throws Exception {
     var secret = Files.createDirectory(work.resolve("secret"));
-    for (var file : UploadSecret.make("platter-fill-1").entrySet()) {
+    for (var file : files.entrySet()) {
       Files.write(secret.resolve(file.getKey()), file.getValue());
     }
     var port = Loopback.freePort(Loopback.HOST);
@@ -90,12 +120,14 @@ class FillRunTest {
             () ->
                 curl(secret, port, url + "/healthz").status() == 0
                     || done.isCompletedExceptionally());
-    assertThat(curl(secret, port, url + "/disk", "-T", disk, "-H", "Authorization: Bearer x").out())
-        .contains("\"Token\"");
+    for (var token : bad) {
+      var header = "Authorization: Bearer " + token;
+      assertThat(curl(secret, port, url + "/disk", "-T", disk, "-H", header).out())
+          .contains("\"Token\"");
+    }
     assertThat(done).isNotDone();
-    var token = Files.readString(secret.resolve(UploadSecret.TOKEN));
-    var sent =
-        curl(secret, port, url + "/disk", "-T", disk, "-H", "Authorization: Bearer " + token);
+    var header = "Authorization: Bearer " + good.of(secret);
+    var sent = curl(secret, port, url + "/disk", "-T", disk, "-H", header);
     assertThat(sent.out()).as(sent.output()).contains("\"Created\"");
     done.join();
     isThere();

@@ -48,6 +48,7 @@ final class ApiCluster implements AutoCloseable {
                 "loop*",
                 List.of(),
                 Install.DEFAULT_KUBELET_ROOT,
+                false,
                 false)));
     // Nobody serves webhooks here.
     api.kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "platter");
@@ -67,7 +68,7 @@ final class ApiCluster implements AutoCloseable {
         Controller.start(
             client,
             new Controller.Settings(
-                Install.DEFAULT_NAMESPACE, "one", imageGrace, "platter:1", "Never"),
+                Install.DEFAULT_NAMESPACE, "one", imageGrace, "platter:1", "Never", null),
             new Metrics());
   }
 

@@ -92,6 +92,7 @@ public final class ApiServer implements AutoCloseable {
         "/O=system:masters/CN=ec-admin",
         "-out",
         work.resolve("admin.crt"));
+    frontProxy();
     var client = "http://127.0.0.1:" + freePort();
     var peer = "http://127.0.0.1:" + freePort();
     run(
@@ -117,6 +118,13 @@ public final class ApiServer implements AutoCloseable {
         "--client-ca-file=" + work.resolve("admin.crt"),
         "--authorization-mode=RBAC",
         "--allow-privileged=true",
+        "--requestheader-client-ca-file=" + work.resolve("front-ca.crt"),
+        "--requestheader-allowed-names=front-proxy-client",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--proxy-client-cert-file=" + work.resolve("front.crt"),
+        "--proxy-client-key-file=" + work.resolve("front.key"),
         "--audit-policy-file=" + work.resolve("audit.yaml"),
         "--audit-log-path=" + work.resolve("audit.log"),
         // Nobody makes the accounts that it would ask for.
@@ -140,6 +148,21 @@ public final class ApiServer implements AutoCloseable {
       Thread.sleep(200);
     }
     throw new AssertionError("the API server is not ready: " + work);
+  }
+
+  /** By what it is known to those who it passes requests on to. */
+  private void frontProxy() {
+    Shell.shell()
+        .in(work)
+        .check(
+            "sh",
+            "-euc",
+            """
+            new='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'
+            openssl req -x509 $new -subj /CN=front-proxy-ca -keyout front-ca.key -out front-ca.crt
+            openssl req -x509 $new -CA front-ca.crt -CAkey front-ca.key -subj /CN=front-proxy-client \\
+              -addext basicConstraints=critical,CA:FALSE -addext extendedKeyUsage=clientAuth -keyout front.key -out front.crt
+            """);
   }
 
   private void run(String... command) throws IOException {

@@ -41,6 +41,7 @@ class ApiServerTest {
             "loop*",
             List.of("pull"),
             Install.DEFAULT_KUBELET_ROOT,
+            false,
             false));
   }
 

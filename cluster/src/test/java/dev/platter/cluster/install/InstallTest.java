@@ -10,6 +10,7 @@ import dev.platter.dialect.NodeFile;
 import dev.platter.model.PlatterException;
 import io.fabric8.kubernetes.client.utils.Serialization;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -21,7 +22,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class InstallTest {
+  private static final Path GOLDEN =
+      Path.of(System.getProperty("repo.root"), "cluster/src/test/golden-install/cdi-uploads.yaml");
+
   private static Options options(String namespace, String image, List<String> pools) {
+    return options(namespace, image, pools, false);
+  }
+
+  private static Options options(
+      String namespace, String image, List<String> pools, boolean cdiUploads) {
     return new Options(
         namespace,
         image,
@@ -30,7 +39,8 @@ class InstallTest {
         "loop*",
         List.of("pull"),
         "/var/lib/kubelet",
-        true);
+        true,
+        cdiUploads);
   }
 
   static List<JsonNode> objects(List<String> pools) {
@@ -118,6 +128,48 @@ class InstallTest {
         } else if (secrets) {
           assertThat(rule.path("resourceNames").toString()).isEqualTo("[\"platter-webhook\"]");
           assertThat(rule.path("verbs").toString()).isEqualTo("[\"get\",\"update\"]");
+        }
+      }
+    }
+  }
+
+  private static String withUploads() {
+    return Install.yaml(options("vms", "registry.example/platter:1", List.of(), true));
+  }
+
+  /** Run with {@code -Dgolden=write} to write it anew, and read the difference. */
+  @Test
+  void whatAnswersClientsOfCdiIsThereForThoseWhoWantIt() throws IOException {
+    var usual = Install.yaml(options("vms", "registry.example/platter:1", List.of()));
+    assertThat(usual).doesNotContain("cdi.kubevirt.io", "PLATTER_CDI_UPLOADS");
+    var all = withUploads();
+    var setting = "        - {name: PLATTER_CDI_UPLOADS, value: \"true\"}\n";
+    assertThat(all).contains(setting);
+    assertThat(all.replace(setting, "")).startsWith(usual);
+    var more = all.replace(setting, "").substring(usual.length());
+    if ("write".equals(System.getProperty("golden"))) {
+      Files.createDirectories(GOLDEN.getParent());
+      Files.writeString(GOLDEN, more);
+    }
+    assertThat(more).isEqualTo(Files.readString(GOLDEN));
+  }
+
+  @Test
+  void whoLeadsUploadsCanReadPodsAndSeesNoKeyOfTheAuthority() {
+    var objects = objects(withUploads());
+    assertThat(object(objects, "ClusterRole", "platter-uploads").path("rules").toString())
+        .isEqualTo("[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\"]}]");
+    var spec = object(objects, "Deployment", "platter-uploads").at("/spec/template/spec");
+    assertThat(spec.at("/volumes/1/secret/items").findValuesAsText("key"))
+        .containsExactly("ca.crt", "tls.crt", "tls.key");
+    for (var role : objects) {
+      assertThat(role.path("rules").toString()).doesNotContain("\"*\"", "impersonate", "escalate");
+      for (var rule : role.path("rules")) {
+        if (rule.path("resources").toString().contains("\"secrets\"")
+            && !rule.path("verbs").toString().equals("[\"create\"]")) {
+          assertThat(role.path("kind").asText()).isEqualTo("Role");
+          assertThat(rule.path("resourceNames").toString())
+              .isIn("[\"platter-webhook\"]", "[\"platter-uploads\"]");
         }
       }
     }

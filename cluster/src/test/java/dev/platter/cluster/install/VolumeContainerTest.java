@@ -46,6 +46,7 @@ class VolumeContainerTest {
             "loop*",
             List.of(),
             Install.DEFAULT_KUBELET_ROOT,
+            false,
             false));
   }
 
@@ -72,7 +73,8 @@ class VolumeContainerTest {
                       "one",
                       Duration.ofMinutes(10),
                       "platter:1",
-                      "Never"),
+                      "Never",
+                      null),
                   new Metrics())) {
         webhook.redirect();
         var made = api.apply(objects(storage.port()));

@@ -83,6 +83,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
                     "loop*",
                     List.of(),
                     Install.DEFAULT_KUBELET_ROOT,
+                    false,
                     false)));
     assertThat(installed.status()).as(installed.output()).isZero();
     api.apply(
@@ -127,7 +128,12 @@ final class IdentitiesAtApiServer implements AutoCloseable {
         Controller.start(
             client(CONTROLLER),
             new Controller.Settings(
-                Install.DEFAULT_NAMESPACE, "one", Duration.ofMinutes(10), "platter:1", "Never"),
+                Install.DEFAULT_NAMESPACE,
+                "one",
+                Duration.ofMinutes(10),
+                "platter:1",
+                "Never",
+                null),
             new Metrics()));
   }
 

@@ -22,7 +22,11 @@ public final class WebhookAtApiServer implements AutoCloseable {
   private WebhookAtApiServer(KubernetesClient client) {
     this.client = client;
     var store =
-        new KubeCertificateStore(client, Install.DEFAULT_NAMESPACE, Webhook.NAME, "platter");
+        new KubeCertificateStore(
+            client,
+            Install.DEFAULT_NAMESPACE,
+            Webhook.NAME,
+            new KubeTrust(client, Install.DEFAULT_NAMESPACE)::webhooks);
     this.certificates = new ServingCertificates(store, "localhost", Clock.systemUTC());
   }
 

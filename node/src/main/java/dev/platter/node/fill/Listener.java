@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +35,7 @@ final class Listener implements AutoCloseable {
 
   private final ServerSocket server;
   private final Handler handler;
-  private final @Nullable SSLContext tls;
+  private final Supplier<? extends @Nullable SSLContext> tls;
   private final Duration patience;
   private final Set<Guest> guests = ConcurrentHashMap.newKeySet();
 
@@ -66,10 +67,14 @@ final class Listener implements AutoCloseable {
   }
 
   /**
-   * @param tls whose certificate it shows; null for plain HTTP
+   * @param tls whose certificate it shows to the next who comes; null for plain HTTP
    * @param patience how long a head may take
    */
-  Listener(InetSocketAddress address, @Nullable SSLContext tls, Duration patience, Handler handler)
+  Listener(
+      InetSocketAddress address,
+      Supplier<? extends @Nullable SSLContext> tls,
+      Duration patience,
+      Handler handler)
       throws IOException {
     this.server = new ServerSocket(address.getPort(), BACKLOG, address.getAddress());
     this.tls = tls;
@@ -116,10 +121,11 @@ final class Listener implements AutoCloseable {
   }
 
   private Socket spoken(Socket socket) throws IOException {
-    if (tls == null) {
+    var context = tls.get();
+    if (context == null) {
       return socket;
     }
-    var secure = (SSLSocket) tls.getSocketFactory().createSocket(socket, null, true);
+    var secure = (SSLSocket) context.getSocketFactory().createSocket(socket, null, true);
     secure.setUseClientMode(false);
     return secure;
   }

@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -22,6 +23,8 @@ record RequestHead(String method, String path, Map<String, String> headers) {
       Pattern.compile("(?<method>[A-Z]{1,20}) (?<target>[\\x21-\\x7e]+) HTTP/1\\.[01]");
   private static final Pattern HEADER =
       Pattern.compile("(?<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):(?<value>[^\\x00]*)");
+
+  private static final Pattern BEARER = Pattern.compile("(?i:Bearer) +(?<token>[\\x21-\\x7e]+)");
 
   /** It was not understood; nothing can be done but to say so. */
   static final class BadRequest extends IOException {
@@ -77,6 +80,12 @@ record RequestHead(String method, String path, Map<String, String> headers) {
     } catch (URISyntaxException e) {
       throw new BadRequest("what is asked for is no address");
     }
+  }
+
+  /** The token that whoever asks has; empty if there is none, or it is none. */
+  Optional<String> bearer() {
+    var match = BEARER.matcher(headers.getOrDefault("Authorization", ""));
+    return match.matches() ? Optional.of(match.group("token")) : Optional.empty();
   }
 
   @Nullable String header(String name) {

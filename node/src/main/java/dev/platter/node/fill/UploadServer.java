@@ -16,12 +16,11 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
@@ -36,10 +35,11 @@ public final class UploadServer implements AutoCloseable {
   private static final Pattern CDI = Pattern.compile("/v1(alpha|beta)1/upload(-form)?(-async)?");
   private static final Pattern DIGEST =
       Pattern.compile("(?i)(?:.*,\\s*)?sha-256=:([A-Za-z0-9+/]{43}=):.*");
-  private static final long MOST_DRAINED = 64L << 20;
+  private static final Pattern ARCHIVE = Pattern.compile("/v1(alpha|beta)1/upload-archive");
+  static final long MOST_DRAINED = 64L << 20;
 
   /** Of who is not known. */
-  private static final long MOST_DRAINED_UNKNOWN = 1L << 20;
+  static final long MOST_DRAINED_UNKNOWN = 1L << 20;
 
   /**
    * @param size how large the disk of a volume should be, 0 for as large as what comes
@@ -60,29 +60,35 @@ public final class UploadServer implements AutoCloseable {
   private final Upload upload;
   private final Options options;
   private final CountDownLatch completed = new CountDownLatch(1);
-  private final Set<Pace> paces = ConcurrentHashMap.newKeySet();
+  private final Paces paces;
+  private final Predicate<String> also;
   private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
 
-  private UploadServer(Upload upload, Options options, @Nullable SSLContext tls)
+  private UploadServer(
+      Upload upload, Options options, @Nullable SSLContext tls, Predicate<String> also)
       throws IOException {
     this.upload = upload;
     this.options = options;
-    this.listener = new Listener(options.listen, tls, options.patience, this::handle);
+    this.also = also;
+    this.paces = new Paces(options.patience);
+    this.listener = new Listener(options.listen, () -> tls, options.patience, this::handle);
     long tick = Math.max(1, options.patience.toMillis() / 4);
     var _ = clock.scheduleAtFixedRate(this::check, tick, tick, TimeUnit.MILLISECONDS);
   }
 
   public static UploadServer start(Options options) throws IOException {
-    return start(options, null);
+    return start(options, null, _ -> false);
   }
 
   /**
    * @param tls whose certificate it shows; null for plain HTTP
+   * @param also which other tokens are as good
    */
-  public static UploadServer start(Options options, @Nullable SSLContext tls) throws IOException {
+  public static UploadServer start(
+      Options options, @Nullable SSLContext tls, Predicate<String> also) throws IOException {
     var target = FillTarget.of(options.layout, options.target, options.size, options.replace);
     try {
-      var server = new UploadServer(new Upload(target, options.format), options, tls);
+      var server = new UploadServer(new Upload(target, options.format), options, tls, also);
       if (server.upload.done().isPresent()) {
         server.completed.countDown();
       }
@@ -95,7 +101,7 @@ public final class UploadServer implements AutoCloseable {
 
   private void check() {
     listener.check();
-    paces.forEach(Pace::check);
+    paces.check();
   }
 
   /** How many bytes of the file have come. */
@@ -120,7 +126,8 @@ public final class UploadServer implements AutoCloseable {
 
   private void handle(Exchange exchange) throws IOException {
     try {
-      var cdi = CDI.matcher(exchange.head().path()).matches();
+      var path = exchange.head().path();
+      var cdi = CDI.matcher(path).matches() || ARCHIVE.matcher(path).matches();
       send(exchange, answer(exchange, cdi), cdi);
     } finally {
       // Also if who sent it is gone, and will not hear of it.
@@ -138,6 +145,9 @@ public final class UploadServer implements AutoCloseable {
     }
     if (!isAllowed(exchange.head())) {
       return Answer.of(401, 401, "Token", "send the right token: Authorization: Bearer TOKEN");
+    }
+    if (ARCHIVE.matcher(path).matches()) {
+      return Answer.of(415, 400, "Archive", "archives are not taken; send the image of a disk");
     }
     var ours = path.indexOf('/', 1) < 0;
     if (!cdi && !ours) {
@@ -173,23 +183,19 @@ public final class UploadServer implements AutoCloseable {
     var header = head.header("Authorization");
     var wanted = "Bearer " + options.token.get();
     return header != null
-        && MessageDigest.isEqual(
-            header.getBytes(StandardCharsets.UTF_8), wanted.getBytes(StandardCharsets.UTF_8));
+        && (MessageDigest.isEqual(
+                header.getBytes(StandardCharsets.UTF_8), wanted.getBytes(StandardCharsets.UTF_8))
+            || head.bearer().filter(also).isPresent());
   }
 
   private Answer take(Exchange exchange, boolean form) {
-    var pace = new Pace(exchange.body(), options.patience);
-    paces.add(pace);
+    var pace = paces.begin(exchange.body());
     try {
       return upload.take(form ? formPart(exchange.head(), pace) : part(exchange.head(), pace));
     } catch (IOException | IllegalArgumentException e) {
       return Answer.of(400, 400, "Request", String.valueOf(e.getMessage()));
     } finally {
-      paces.remove(pace);
-      // Who was cut off is not there to be answered; the thread is the server's.
-      if (pace.tooSlow()) {
-        Thread.interrupted();
-      }
+      paces.end(pace);
     }
   }
 
@@ -244,22 +250,7 @@ public final class UploadServer implements AutoCloseable {
     int status = cdi ? answer.cdi() : answer.status();
     exchange.answer(status, headers, answer.json());
     if (status >= 400) {
-      drain(exchange.body(), status == 401 ? MOST_DRAINED_UNKNOWN : MOST_DRAINED);
-    }
-  }
-
-  /** Who still sends must not find the connection closed before they have read the answer. */
-  private void drain(InputStream body, long most) {
-    var pace = new Pace(body, options.patience);
-    paces.add(pace);
-    byte[] sink = new byte[64 << 10];
-    try {
-      long left = most;
-      for (int n; left > 0 && (n = pace.read(sink)) >= 0; left -= n) {}
-    } catch (IOException e) {
-      // They are gone, as they may be.
-    } finally {
-      paces.remove(pace);
+      paces.drain(exchange.body(), status == 401 ? MOST_DRAINED_UNKNOWN : MOST_DRAINED);
     }
   }
 

@@ -5,6 +5,7 @@ import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.PrivateKey;
 import java.security.cert.X509Certificate;
+import java.util.List;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -30,9 +31,17 @@ public final class TlsContexts {
   /** Of clients that trust this authority, and nobody else. */
   public static SSLContext client(X509Certificate authority)
       throws GeneralSecurityException, IOException {
+    return client(List.of(authority));
+  }
+
+  /** The same, of any of these. */
+  public static SSLContext client(List<X509Certificate> authorities)
+      throws GeneralSecurityException, IOException {
     var store = KeyStore.getInstance("PKCS12");
     store.load(null, null);
-    store.setCertificateEntry("ca", authority);
+    for (var i = 0; i < authorities.size(); i++) {
+      store.setCertificateEntry("ca-" + i, authorities.get(i));
+    }
     var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
     trust.init(store);
     var context = SSLContext.getInstance("TLS");

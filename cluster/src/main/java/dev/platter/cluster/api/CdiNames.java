@@ -1,0 +1,28 @@
+package dev.platter.cluster.api;
+
+/**
+ * Words of KubeVirt's importer (CDI) that its clients look for in a cluster. They are not ours, so
+ * we use them only where the operator has said so.
+ */
+public final class CdiNames {
+  public static final String GROUP = "upload.cdi.kubevirt.io";
+  public static final String VERSION = "v1beta1";
+
+  /** The one kind of that group, and what it is called in paths. */
+  public static final String TOKEN_REQUEST = "UploadTokenRequest";
+
+  public static final String TOKEN_REQUESTS = "uploadtokenrequests";
+
+  /** Annotation of a claim, by a client: the disk is going to be sent. */
+  public static final String UPLOAD_TARGET = "cdi.kubevirt.io/storage.upload.target";
+
+  /** Annotation of a claim, by a client: no pod has to want it first. */
+  public static final String IMMEDIATE = "cdi.kubevirt.io/storage.bind.immediate.requested";
+
+  /** Annotations of a claim, for clients: how the pod is that takes the disk. */
+  public static final String POD_PHASE = "cdi.kubevirt.io/storage.pod.phase";
+
+  public static final String POD_READY = "cdi.kubevirt.io/storage.pod.ready";
+
+  private CdiNames() {}
+}

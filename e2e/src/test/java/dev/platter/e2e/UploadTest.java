@@ -1,0 +1,154 @@
+package dev.platter.e2e;
+
+import static dev.platter.e2e.PlatterCluster.shared;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.platter.lab.HostPathCsi;
+import dev.platter.lab.MarkerGuest;
+import dev.platter.lab.Shell;
+import dev.platter.lab.Virtctl;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** KubeVirt's own client sends disks to a cluster that has no CDI; qemu-img on the node judges. */
+class UploadTest {
+  private static final String NAMESPACE = "platter-system";
+  private static Path virtctl;
+  private static HostPathCsi driver;
+
+  @BeforeAll
+  static void start() {
+    virtctl = Virtctl.program();
+    driver = HostPathCsi.start(shared().kube(), shared().kube().node(1));
+    shared().install("--cdi-uploads");
+    shared()
+        .kubectl(
+            "-n", NAMESPACE, "rollout", "status", "deployment/platter-uploads", "--timeout=120s");
+    shared()
+        .kubectl(
+            "wait",
+            "--for=condition=Available",
+            "apiservice/v1beta1.upload.cdi.kubevirt.io",
+            "--timeout=60s");
+  }
+
+  /** The cluster is not ours alone. */
+  @AfterAll
+  static void putBack() {
+    shared().kubectl("delete", "pvc,pods", "--all", "--timeout=60s");
+    shared()
+        .await(
+            "volumes are left", () -> shared().kubectl("get", "pv", "-o", "name"), String::isEmpty);
+    driver.close();
+    shared()
+        .kubectl(
+            "delete",
+            "apiservice/v1beta1.upload.cdi.kubevirt.io",
+            "mutatingwebhookconfiguration/platter-uploads",
+            "validatingadmissionpolicybinding/platter-uploads",
+            "validatingadmissionpolicy/platter-uploads",
+            "clusterrolebinding/platter-uploads",
+            "clusterrolebinding/platter-controller-uploads",
+            "clusterrole/platter-uploads",
+            "clusterrole/platter-controller-uploads",
+            "clusterrole/platter-send-disks");
+    shared()
+        .kubectl(
+            "-n",
+            NAMESPACE,
+            "delete",
+            "deployment/platter-uploads",
+            "service/platter-uploads",
+            "secret/platter-uploads",
+            "serviceaccount/platter-uploads",
+            "rolebinding/platter-controller-uploads",
+            "role/platter-controller-uploads");
+    shared().kubectl("-n", "kube-system", "delete", "rolebinding/platter-controller-front-proxy");
+    shared().install();
+  }
+
+  private static Shell.Result send(String name, Object... more) {
+    var address =
+        shared()
+            .kubectl(
+                "-n",
+                NAMESPACE,
+                "get",
+                "pods",
+                "-l",
+                "app.kubernetes.io/name=platter-uploads",
+                "-o",
+                "jsonpath={.items[0].status.podIP}");
+    return Shell.shell()
+        .with("KUBECONFIG", shared().kube().kubeconfig().toString())
+        .with("NO_PROXY", "*")
+        .within(PlatterCluster.PATIENCE)
+        .execute(
+            Stream.concat(
+                    Stream.of(
+                        virtctl,
+                        "image-upload",
+                        "pvc",
+                        name,
+                        "--insecure",
+                        "--uploadproxy-url=https://" + address + ":8443",
+                        "--storage-class=" + HostPathCsi.AT_ONCE),
+                    Stream.of(more))
+                .toArray());
+  }
+
+  private static void isThere(String claim, String file, Path disk) {
+    assertThat(shared().kubectl("get", "pvc", claim, "-o", "jsonpath={.status.phase}"))
+        .isEqualTo("Bound");
+    var volume = shared().kubectl("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}");
+    var handle = shared().kubectl("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}");
+    var path = "/var/lib/kubelet/plugins/csi-hostpath/data/" + handle + file;
+    assertThat(
+            shared()
+                .kube()
+                .node(1)
+                .exec("qemu-img", "compare", "-f", "raw", "-F", "qcow2", path, disk))
+        .contains("identical");
+  }
+
+  @Test
+  void virtctlSendsADiskToAFileSystemAndToADevice() {
+    var disk = MarkerGuest.qcow2();
+    var files = send("files", "--size=160Mi", "--image-path=" + disk);
+    assertThat(files.status()).as(files.output()).isZero();
+    assertThat(files.output()).contains("completed successfully");
+    isThere("files", "/disk.img", disk);
+    var device = send("device", "--size=160Mi", "--volume-mode=block", "--image-path=" + disk);
+    assertThat(device.status()).as(device.output()).isZero();
+    isThere("device", "", disk);
+
+    var again = send("files", "--size=160Mi", "--image-path=" + disk);
+    assertThat(again.output()).contains("already successfully imported");
+    // The uploads went with what was there for them; the objects go with the claims.
+    assertThat(shared().kubectl("get", "pods,pvc", "-o", "name")).doesNotContain("platter-fill-");
+    shared().kubectl("delete", "pvc", "files", "device", "--timeout=60s");
+    shared()
+        .await(
+            "the uploads stay",
+            () -> shared().kubectl("get", "diskuploads", "-o", "name"),
+            String::isEmpty);
+  }
+
+  @Test
+  void virtctlSaysWhyADiskOrAnArchiveIsNotTaken() {
+    var disk = MarkerGuest.qcow2();
+    var archive = send("archived", "--size=160Mi", "--archive-path=" + disk);
+    assertThat(archive.status()).isNotZero();
+    assertThat(archive.output()).contains("Platter takes no archives");
+    var small = send("small", "--size=16Mi", "--image-path=" + disk);
+    assertThat(small.status()).isNotZero();
+    assertThat(small.output()).contains("TooLarge");
+    for (var claim : List.of("archived", "small")) {
+      shared().kubectl("delete", "pvc", claim, "--ignore-not-found", "--timeout=60s");
+    }
+  }
+}
