@@ -81,6 +81,33 @@ class VmLifeTest {
   }
 
   @Test
+  void theConsoleOfAVmIsWatchedAlsoAfterItsNextStart() throws IOException {
+    guest.run(vm("a", "{source: {blank: {}}, size: 1Mi}"));
+    assertThat(consoleWatches()).hasSize(1);
+    guest.node().stop(A, Duration.ZERO);
+    guest.node().start(A);
+    var qemu = guest.node().process(A).orElseThrow();
+    assertThat(consoleWatches()).anyMatch(line -> line.contains("\0" + qemu + "\0"));
+  }
+
+  /** That of a QEMU that has ended looks for it once more. */
+  private List<String> consoleWatches() throws IOException {
+    var log = guest.node().status(A).consoleLog().toString();
+    return ProcessHandle.allProcesses()
+        .map(VmLifeTest::line)
+        .filter(line -> line.contains("\0platter-console\0") && line.contains(log))
+        .toList();
+  }
+
+  private static String line(ProcessHandle process) {
+    try {
+      return Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"));
+    } catch (IOException e) {
+      return ""; // It has ended.
+    }
+  }
+
+  @Test
   void theSourceOfAKeptOverlayIsGuardedWhileItsVmIsStopped() throws IOException {
     var master = file("master.raw");
     guest.run(vm("a", "{source: {file: " + master + "}, copy: {mode: copy-on-write}, keep: true}"));
