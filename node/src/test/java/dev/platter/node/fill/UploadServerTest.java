@@ -259,7 +259,8 @@ class UploadServerTest {
   void archivesAreNotTaken() throws Exception {
     try (var server = serve()) {
       assertThat(curl("--data-binary", "@" + qcow2, url(server, "/v1beta1/upload-archive")))
-          .startsWith("404 ");
+          .startsWith("400 ")
+          .contains("archives are not taken");
     }
   }
 
