@@ -80,8 +80,9 @@ class WorkQueueTest {
   @Test
   void whoWaitsIsWokenForEachKeyAtItsTime() throws Exception {
     var taken = ConcurrentHashMap.<String>newKeySet();
-    try (var real = new WorkQueue(InstantSource.system());
-        var workers = Executors.newVirtualThreadPerTaskExecutor()) {
+    // The queue is closed first: those who wait for it end then.
+    try (var workers = Executors.newVirtualThreadPerTaskExecutor();
+        var real = new WorkQueue(InstantSource.system())) {
       for (var i = 0; i < 4; i++) {
         workers.submit(
             () -> {
