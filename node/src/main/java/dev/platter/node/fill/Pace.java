@@ -66,6 +66,18 @@ final class Pace extends FilterInputStream {
     }
   }
 
+  /** Cuts the sender off if nothing at all has come for this long; returns whether it is so. */
+  synchronized boolean cutIfStill(Duration still) {
+    if (waitingSince == 0 || System.nanoTime() - waitingSince < still.toNanos()) {
+      return false;
+    }
+    if (!tooSlow) {
+      tooSlow = true;
+      reader.interrupt();
+    }
+    return true;
+  }
+
   synchronized boolean tooSlow() {
     return tooSlow;
   }

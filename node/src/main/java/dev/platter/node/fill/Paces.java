@@ -38,6 +38,11 @@ final class Paces {
     open.forEach(Pace::check);
   }
 
+  /** Cuts off all from whom nothing comes; returns whether there was one. */
+  boolean cutStill(Duration still) {
+    return open.stream().filter(pace -> pace.cutIfStill(still)).count() > 0;
+  }
+
   /** Who still sends must not find the connection closed before they have read the answer. */
   void drain(InputStream body, long most) {
     var pace = begin(body);

@@ -12,9 +12,12 @@ import dev.platter.model.PlatterException;
 import dev.platter.node.FillTarget;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -93,7 +96,21 @@ final class Upload implements AutoCloseable {
     } finally {
       synchronized (this) {
         busy = false;
+        notifyAll();
       }
+    }
+  }
+
+  /** Until nobody sends, but no longer than this. */
+  synchronized void awaitIdle(Duration most) throws IOException {
+    long end = System.nanoTime() + most.toNanos();
+    try {
+      for (long left; busy && (left = end - System.nanoTime()) > 0; ) {
+        TimeUnit.NANOSECONDS.timedWait(this, left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted");
     }
   }
 

@@ -38,6 +38,14 @@ public final class UploadServer implements AutoCloseable {
   private static final Pattern ARCHIVE = Pattern.compile("/v1(alpha|beta)1/upload-archive");
   static final long MOST_DRAINED = 64L << 20;
 
+  /**
+   * From whom nothing comes for this long makes room for the next who sends: mostly they are one
+   * and the same, whose first connection a tunnel between us has lost without a word.
+   */
+  private static final Duration STILL = Duration.ofSeconds(5);
+
+  private static final Duration LEAVE = Duration.ofSeconds(1);
+
   /** Of who is not known. */
   static final long MOST_DRAINED_UNKNOWN = 1L << 20;
 
@@ -189,8 +197,12 @@ public final class UploadServer implements AutoCloseable {
   }
 
   private Answer take(Exchange exchange, boolean form) {
+    var gone = paces.cutStill(STILL);
     var pace = paces.begin(exchange.body());
     try {
+      if (gone) {
+        upload.awaitIdle(LEAVE);
+      }
       return upload.take(form ? formPart(exchange.head(), pace) : part(exchange.head(), pace));
     } catch (IOException | IllegalArgumentException e) {
       return Answer.of(400, 400, "Request", String.valueOf(e.getMessage()));

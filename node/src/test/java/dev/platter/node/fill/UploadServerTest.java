@@ -2,107 +2,26 @@ package dev.platter.node.fill;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.awaitility.Awaitility.await;
 
 import dev.platter.image.fill.Format;
 import dev.platter.lab.Shell;
-import dev.platter.node.Progress;
-import dev.platter.plan.FillRecord;
 import dev.platter.plan.StateLayout;
-import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
-import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The client is curl. */
-class UploadServerTest {
-  private static final String TOKEN = "secret-token";
-
-  @TempDir Path dir;
-  private Path raw;
-  private Path qcow2;
-  private Path volume;
-
-  @BeforeEach
-  void makeDisks() throws IOException {
-    raw = dir.resolve("disk.raw");
-    qcow2 = dir.resolve("disk.qcow2");
-    volume = Files.createDirectory(dir.resolve("volume"));
-    Shell.run("sh", "-c", "head -c 3M /dev/urandom >%s; truncate -s 6M %1$s".formatted(raw));
-    Shell.run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, qcow2);
-  }
-
-  private UploadServer serve(Path target, long size, Duration patience) throws IOException {
-    return UploadServer.start(
-        new UploadServer.Options(
-            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
-            new StateLayout(dir.resolve("state"), dir.resolve("run")),
-            target,
-            size,
-            false,
-            (Format) null,
-            Optional.of(TOKEN),
-            patience));
-  }
-
-  private UploadServer serve() throws IOException {
-    return serve(volume, 0, Duration.ofSeconds(30));
-  }
-
-  private static String url(UploadServer server, String path) {
-    return "http://127.0.0.1:" + server.address().getPort() + path;
-  }
-
-  /** Status and body of an answer. */
-  private String curl(Object... arguments) throws IOException {
-    var body = dir.resolve("body");
-    Files.deleteIfExists(body);
-    var command =
-        new ArrayList<Object>(
-            List.of(
-                "curl",
-                "-s",
-                "-m",
-                "30",
-                "-w",
-                "%{http_code} ",
-                "-o",
-                body,
-                "-H",
-                "Authorization: Bearer " + TOKEN));
-    command.addAll(List.of(arguments));
-    return Shell.shell().execute(command.toArray()).out()
-        + (Files.exists(body) ? Files.readString(body) : "");
-  }
-
-  private void assertIsThere() throws IOException {
-    Shell.run("cmp", raw, volume.resolve("disk.img"));
-    var record = FillRecord.parse(Files.readString(volume.resolve("disk.img.json"))).orElseThrow();
-    assertThat(record.complete()).isTrue();
-  }
-
-  private boolean isHalf() throws IOException {
-    var file = volume.resolve("disk.img.json");
-    return Files.exists(file) && !FillRecord.parse(Files.readString(file)).orElseThrow().complete();
-  }
-
+class UploadServerTest extends UploadScene {
   @Test
   void curlPutsADiskAndTheServerIsDone() throws Exception {
     try (var server = serve()) {
@@ -316,62 +235,6 @@ class UploadServerTest {
     }
   }
 
-  /** The start of a PUT by hand, so that it can stop in the middle. */
-  private static Socket put(UploadServer server, long length, byte[] bytes) throws IOException {
-    var socket = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
-    var head =
-        "PUT /disk HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
-            .formatted(TOKEN, length);
-    socket.getOutputStream().write(head.getBytes(StandardCharsets.US_ASCII));
-    socket.getOutputStream().write(bytes);
-    return socket;
-  }
-
-  private long offset(UploadServer server) throws IOException {
-    var headers =
-        Shell.run("curl", "-sI", "-H", "Authorization: Bearer " + TOKEN, url(server, "/disk"));
-    return headers
-        .lines()
-        .filter(line -> line.toLowerCase(Locale.ROOT).startsWith("upload-offset:"))
-        .mapToLong(line -> Long.parseLong(line.substring(15).strip()))
-        .findFirst()
-        .orElseThrow();
-  }
-
-  @Test
-  void aBrokenUploadIsGoneOnWithAndOnlyOneMaySend() throws Exception {
-    var bytes = Files.readAllBytes(qcow2);
-    var first = Arrays.copyOf(bytes, 1 << 20);
-    try (var server = serve()) {
-      try (var socket = put(server, bytes.length, first)) {
-        await().until(() -> offset(server) == 1 << 20);
-        assertThat(isHalf()).isTrue();
-        assertThat(curl("-T", qcow2, url(server, "/disk"))).startsWith("503 ").contains("Busy");
-        assertThat(socket.isConnected()).isTrue();
-      }
-      await().until(() -> !curl("-C", "5000", "-T", qcow2, url(server, "/disk")).startsWith("503"));
-      assertThat(curl("-C", "5000", "-T", qcow2, url(server, "/disk")))
-          .startsWith("409 ")
-          .contains("go on at byte 1048576");
-      assertThat(isHalf()).isTrue();
-      assertThat(curl("-C", "1048576", "-T", qcow2, url(server, "/disk"))).startsWith("201 ");
-      assertIsThere();
-    }
-  }
-
-  @Test
-  void aClientThatSendsNothingIsCutOff() throws Exception {
-    var bytes = Files.readAllBytes(qcow2);
-    try (var server = serve(volume, 0, Duration.ofMillis(400));
-        var socket = put(server, bytes.length, Arrays.copyOf(bytes, 100_000))) {
-      socket.setSoTimeout(20_000);
-      assertThat(socket.getInputStream().readAllBytes()).isEmpty();
-      assertThat(offset(server)).isEqualTo(100_000);
-      assertThat(curl("-C", "100000", "-T", qcow2, url(server, "/disk"))).startsWith("201 ");
-      assertIsThere();
-    }
-  }
-
   @Test
   void whatDoesNotFitOrIsNoDiskOrIsNotWhatWasMeantIsRefusedAndTheNextIsTaken() throws Exception {
     var zip = Files.writeString(dir.resolve("a.zip"), "PK\003\004 and so on");
@@ -401,63 +264,6 @@ class UploadServerTest {
     }
   }
 
-  private DiskUpload.Done upload(UploadServer server, Path file) throws IOException {
-    return new DiskUpload(
-            file, URI.create(url(server, "/disk")), Optional.of(TOKEN), 3, Duration.ofMillis(50))
-        .run(Progress.NONE);
-  }
-
-  /** To a server; of the first connection the end is lost, and nobody says so. */
-  private static ServerSocket losingTunnel(UploadServer server, int kept) throws IOException {
-    var tunnel = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-    Thread.ofVirtual()
-        .start(
-            () -> {
-              try {
-                for (var left = kept; ; left = Integer.MAX_VALUE) {
-                  var from = tunnel.accept();
-                  var to = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
-                  var most = left;
-                  Thread.ofVirtual().start(() -> pipe(from, to, most));
-                  Thread.ofVirtual().start(() -> pipe(to, from, Integer.MAX_VALUE));
-                }
-              } catch (IOException e) {
-                // It was closed.
-              }
-            });
-    return tunnel;
-  }
-
-  private static void pipe(Socket from, Socket to, int most) {
-    try (from;
-        to) {
-      var buffer = new byte[4096];
-      var left = most;
-      for (var n = 0; (n = from.getInputStream().read(buffer)) >= 0; ) {
-        to.getOutputStream().write(buffer, 0, Math.min(n, left));
-        left -= Math.min(n, left);
-      }
-    } catch (IOException e) {
-      // The other end was closed.
-    }
-  }
-
-  /** The server itself would give the connection up, but much later. */
-  @Test
-  @Timeout(60)
-  void ourClientLeavesATunnelThatLostTheEndAndGoesOnByAnother() throws Exception {
-    try (var server = serve(volume, 0, Duration.ofMinutes(9));
-        var tunnel = losingTunnel(server, 2 << 20)) {
-      var url = URI.create("http://127.0.0.1:" + tunnel.getLocalPort() + "/disk");
-      var done =
-          new DiskUpload(
-                  qcow2, url, Optional.of(TOKEN), 3, Duration.ofMillis(50), Duration.ofSeconds(1))
-              .run(Progress.NONE);
-      assertThat(done.sent()).as("of the second time").isLessThan(2 << 20);
-      assertIsThere();
-    }
-  }
-
   @Test
   void ourClientBringsAnyOrder() throws Exception {
     var late = dir.resolve("late.qcow2");
@@ -474,20 +280,6 @@ class UploadServerTest {
       assertThat(done.sent()).isLessThan(4 << 20);
       Shell.run(
           "qemu-img", "compare", "-f", "qcow2", "-F", "raw", late, volume.resolve("disk.img"));
-    }
-  }
-
-  @Test
-  void ourClientGoesOnWhereAnotherStopped() throws Exception {
-    var bytes = Files.readAllBytes(qcow2);
-    try (var server = serve()) {
-      // Holds the server busy until it is gone; the client waits, asks, and goes on.
-      try (var _ = put(server, bytes.length, Arrays.copyOf(bytes, 1 << 20))) {
-        await().until(() -> offset(server) == 1 << 20);
-        assertThatThrownBy(() -> upload(server, qcow2)).hasMessageContaining("somebody else");
-      }
-      assertThat(upload(server, qcow2).format()).isEqualTo("qcow2");
-      assertIsThere();
     }
   }
 }
