@@ -5,6 +5,8 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import java.io.PrintWriter;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -12,6 +14,11 @@ import picocli.CommandLine.Spec;
 
 /** A command that asks the cluster of the kubeconfig. */
 abstract class KubeCommand implements Callable<Integer> {
+  /**
+   * Warns of versions that are ours, and of ends that we tell of ourselves. Held, or it is lost.
+   */
+  private static final Logger CLIENT = Logger.getLogger("io.fabric8");
+
   @Option(
       names = {"-n", "--namespace"},
       paramLabel = "NAME",
@@ -30,6 +37,7 @@ abstract class KubeCommand implements Callable<Integer> {
 
   @Override
   public final Integer call() throws Exception {
+    CLIENT.setLevel(Level.SEVERE);
     try (var client = KubeConfig.open(context)) {
       ask(client);
     }

@@ -124,6 +124,8 @@ final class KubeUploadCommand extends KubeCommand {
               tries,
               Duration.ofSeconds(1))
           .run(progress, door.trust());
+    } catch (PlatterException e) {
+      throw door.explained(e);
     } finally {
       progress.clear();
     }

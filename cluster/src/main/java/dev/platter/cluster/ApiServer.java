@@ -16,8 +16,11 @@ record ApiServer(String needs) {
     try {
       return question.get();
     } catch (KubernetesClientException e) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE, "the API server says: " + e.getMessage(), needs, e);
+      throw says(String.valueOf(e.getMessage()), e);
     }
+  }
+
+  PlatterException says(String why, Throwable cause) {
+    return PlatterException.of(Code.UNAVAILABLE, "the API server says: " + why, needs, cause);
   }
 }

@@ -15,8 +15,8 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
-import io.fabric8.kubernetes.client.LocalPortForward;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.HttpURLConnection;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
@@ -180,9 +180,12 @@ public final class ClusterUploads {
   private Door open(Pod pod) {
     var name = pod.getMetadata().getName();
     var secret = client.secrets().inNamespace(namespace).withName(name).require().getData();
-    var forward =
-        client.pods().inNamespace(namespace).withName(name).portForward(UploadSecret.PORT);
-    return new Door(forward, secret, pod.getMetadata().getUid());
+    try {
+      var tunnel = PodTunnel.open(client, namespace, name, UploadSecret.PORT);
+      return new Door(tunnel, secret, pod.getMetadata().getUid());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**
@@ -190,10 +193,17 @@ public final class ClusterUploads {
    *
    * @param pod its UID
    */
-  public record Door(LocalPortForward forward, Map<String, String> secret, String pod)
+  public record Door(PodTunnel tunnel, Map<String, String> secret, String pod)
       implements AutoCloseable {
     public int port() {
-      return forward.getLocalPort();
+      return tunnel.port();
+    }
+
+    /** Why nothing comes through, if the API server has said it. */
+    public PlatterException explained(PlatterException failure) {
+      return failure.code() == Code.UNAVAILABLE
+          ? tunnel.refusal().map(why -> SERVER.says(why, failure)).orElse(failure)
+          : failure;
     }
 
     public String token() {
@@ -214,7 +224,7 @@ public final class ClusterUploads {
 
     @Override
     public void close() throws IOException {
-      forward.close();
+      tunnel.close();
     }
 
     /** Shows nothing of the token. */

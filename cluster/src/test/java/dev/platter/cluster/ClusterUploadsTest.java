@@ -6,12 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatNoException;
 
 import com.sun.net.httpserver.HttpServer;
 import dev.platter.model.PlatterException;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
-import io.fabric8.kubernetes.client.LocalPortForward;
 import java.io.IOException;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -89,9 +88,14 @@ class ClusterUploadsTest {
   }
 
   @Test
-  void aDiskThatWasLostWithItsPodIsToldOf() {
+  void aDiskThatWasLostWithItsPodIsToldOf() throws IOException {
     var claim = uploads.claim("root");
-    var door = new ClusterUploads.Door(nowhere(), Map.of(), "pod-1");
+    try (var nowhere = PodTunnel.open(client, "shop", "none", 1)) {
+      lostWith(claim, new ClusterUploads.Door(nowhere, Map.of(), "pod-1"));
+    }
+  }
+
+  private void lostWith(PersistentVolumeClaim claim, ClusterUploads.Door door) {
     // It is gone once the claim is bound, of which nobody may know yet.
     assertThatNoException().isThrownBy(() -> uploads.requireTaken(claim, door));
     objects.put(POD, pod("pod-1"));
@@ -107,13 +111,5 @@ class ClusterUploadsTest {
     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "platter-fill-u-1", "uid": "%s"}}
     """
         .formatted(uid);
-  }
-
-  private static LocalPortForward nowhere() {
-    return (LocalPortForward)
-        Proxy.newProxyInstance(
-            ClusterUploadsTest.class.getClassLoader(),
-            new Class<?>[] {LocalPortForward.class},
-            (_, _, _) -> null);
   }
 }

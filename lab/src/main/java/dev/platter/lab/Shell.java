@@ -43,6 +43,12 @@ public final class Shell {
     public String output() {
       return out + err;
     }
+
+    /** The end of it in one line, which is what summaries of tests show. */
+    String last() {
+      var lines = output().lines().filter(line -> !line.isBlank()).toList();
+      return String.join(" / ", lines.subList(Math.max(0, lines.size() - 3), lines.size()));
+    }
   }
 
   /** With a limit of a minute, in the current directory. */
@@ -79,7 +85,8 @@ public final class Shell {
     Result result = execute(command);
     if (result.status() != 0) {
       throw new AssertionError(
-          "%s: status %d%n%s".formatted(result.command(), result.status(), result.output()));
+          "%s: status %d: %s%n%s"
+              .formatted(result.command(), result.status(), result.last(), result.output()));
     }
     return result;
   }
