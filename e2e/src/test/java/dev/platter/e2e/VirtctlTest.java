@@ -15,8 +15,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** KubeVirt's own client sends disks to a cluster that has no CDI; qemu-img on the node judges. */
-class UploadTest {
+class VirtctlTest {
   private static final String NAMESPACE = "platter-system";
+  private static final String SENDER = "system:serviceaccount:default:sender";
+  private static final String READER = "system:serviceaccount:default:reader";
   private static Path virtctl;
   private static HostPathCsi driver;
 
@@ -34,6 +36,36 @@ class UploadTest {
             "--for=condition=Available",
             "apiservice/v1beta1.upload.cdi.kubevirt.io",
             "--timeout=60s");
+    // What the documentation says that people need, and no more.
+    shared()
+        .apply(
+            """
+            apiVersion: rbac.authorization.k8s.io/v1
+            kind: ClusterRole
+            metadata: {name: sees-storage-classes}
+            rules:
+            - {apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [get]}
+            ---
+            apiVersion: rbac.authorization.k8s.io/v1
+            kind: ClusterRoleBinding
+            metadata: {name: sees-storage-classes}
+            roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: sees-storage-classes}
+            subjects:
+            - {kind: ServiceAccount, name: sender, namespace: default}
+            - {kind: ServiceAccount, name: reader, namespace: default}
+            ---
+            apiVersion: rbac.authorization.k8s.io/v1
+            kind: RoleBinding
+            metadata: {name: sender}
+            roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+            subjects: [{kind: ServiceAccount, name: sender, namespace: default}]
+            ---
+            apiVersion: rbac.authorization.k8s.io/v1
+            kind: RoleBinding
+            metadata: {name: reader}
+            roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+            subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
+            """);
   }
 
   /** The cluster is not ours alone. */
@@ -68,10 +100,21 @@ class UploadTest {
             "rolebinding/platter-controller-uploads",
             "role/platter-controller-uploads");
     shared().kubectl("-n", "kube-system", "delete", "rolebinding/platter-controller-front-proxy");
+    shared()
+        .kubectl(
+            "delete",
+            "rolebinding/sender",
+            "rolebinding/reader",
+            "clusterrolebinding/sees-storage-classes",
+            "clusterrole/sees-storage-classes");
     shared().install();
   }
 
   private static Shell.Result send(String name, Object... more) {
+    return sendAs(SENDER, name, more);
+  }
+
+  private static Shell.Result sendAs(String user, String name, Object... more) {
     var address =
         shared()
             .kubectl(
@@ -94,6 +137,7 @@ class UploadTest {
                         "image-upload",
                         "pvc",
                         name,
+                        "--as=" + user,
                         "--insecure",
                         "--uploadproxy-url=https://" + address + ":8443",
                         "--storage-class=" + HostPathCsi.AT_ONCE),
@@ -136,6 +180,21 @@ class UploadTest {
             "the uploads stay",
             () -> shared().kubectl("get", "diskuploads", "-o", "name"),
             String::isEmpty);
+  }
+
+  @Test
+  void whoMayOnlyLookSendsNothing() {
+    var refused = sendAs(READER, "theirs", "--size=160Mi", "--image-path=" + MarkerGuest.qcow2());
+    assertThat(refused.status()).as(refused.output()).isNotZero();
+    assertThat(refused.output()).contains("forbidden");
+    assertThat(shared().kubectl("get", "pvc", "-o", "name")).doesNotContain("theirs");
+    assertThat(mayHaveATokenMade(READER)).startsWith("no");
+    assertThat(mayHaveATokenMade(SENDER)).startsWith("yes");
+  }
+
+  private static String mayHaveATokenMade(String user) {
+    var right = "uploadtokenrequests.upload.cdi.kubevirt.io";
+    return shared().kube().tryKubectl("auth", "can-i", "create", right, "--as=" + user).out();
   }
 
   @Test
