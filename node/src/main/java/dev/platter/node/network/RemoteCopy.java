@@ -146,11 +146,15 @@ public final class RemoteCopy implements AutoCloseable {
    * @return the size of the file
    */
   public long finish(long atLeast, DiskCopy.Progress progress) throws IOException {
+    long told = -1;
     long moved = 0;
     long movedAt = System.nanoTime();
     while (!ended(TICK)) {
       file.startWriting();
-      progress.copied(copied(), size);
+      if (copied() > told) {
+        told = copied();
+        progress.copied(told, size);
+      }
       long now = copier.bytesMoved();
       if (now - moved >= STEP) {
         moved = now;
