@@ -41,7 +41,7 @@ final class CopyBenchmark implements Benchmark {
         + 2 * RBD_RUNS * SampleDisk.RUN / (1 << 20)
         + " MiB), half of it data, zeros left out. Everybody's file is synced within the time: by fsync at our end,"
         + " `--flush` and `-t writeback` at the rivals'. Ours connects, copies, syncs and closes in a process that is warm;"
-        + " \"as a process\" counts the start of a JVM that has the options of `./platter` and, as that, a cache of classes from the copy of"
+        + " the copy of an RBD image is qemu-img's as well, with other options, and started by us; \"as a process\" counts the start of a JVM that has the options of `./platter` and, as that, a cache of classes from the copy of"
         + " a small local disk. Every file is compared with the disk by `qemu-img compare`, and ours must not take over"
         + " 2 % more space than qemu-img's. The goal is 0.9 of the better rival. \"Ready\": a copy-on-write overlay that is on the disk, after"
         + " the server has told the size, against a process that only asks for it; the goal is "
@@ -158,7 +158,7 @@ final class CopyBenchmark implements Benchmark {
   private static Stopwatch.Reading warm(Path work, NetworkSource source, Path to)
       throws IOException {
     var watch = Stopwatch.startForAllThreads();
-    CopyOnce.copy(source.open(work), to);
+    source.copy(work, to);
     return watch.stop();
   }
 

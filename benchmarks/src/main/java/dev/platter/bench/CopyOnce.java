@@ -3,6 +3,7 @@ package dev.platter.bench;
 import dev.platter.block.nbd.DiskCopy;
 import dev.platter.node.network.NbdDisk;
 import dev.platter.node.network.OpenDisk;
+import dev.platter.node.network.RemoteCopy;
 import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.Target;
 import java.io.IOException;
@@ -30,6 +31,13 @@ final class CopyOnce {
   static void copy(OpenDisk from, Path to) throws IOException {
     try (var disk = from) {
       DiskCopy.toNewFile(disk, to, disk.size(), (_, _) -> {});
+    }
+  }
+
+  /** The same, where QEMU itself copies. */
+  static void copy(RemoteCopy begun) throws IOException {
+    try (var copy = begun) {
+      copy.finish(copy.size(), (_, _) -> {});
     }
   }
 }

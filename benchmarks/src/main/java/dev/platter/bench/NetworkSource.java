@@ -9,6 +9,7 @@ import dev.platter.model.Endpoint;
 import dev.platter.model.SecretRef;
 import dev.platter.node.network.NbdDisk;
 import dev.platter.node.network.OpenDisk;
+import dev.platter.node.network.RemoteCopy;
 import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.SecretValue;
 import dev.platter.node.network.Target;
@@ -74,6 +75,15 @@ record NetworkSource(
     return speaksNbd() && socket != null
         ? NbdDisk.open(UnixDomainSocketAddress.of(socket), plan.name())
         : RemoteDisk.open(new Target(options(), secrets), run);
+  }
+
+  /** As the node copies it: an RBD image is QEMU's to copy. */
+  void copy(Path run, Path to) throws IOException {
+    if (plan.protocol().equals("rbd")) {
+      CopyOnce.copy(RemoteCopy.begin(new Target(options(), secrets), to));
+    } else {
+      CopyOnce.copy(open(run), to);
+    }
   }
 
   /** How {@link CopyOnce} is told of it. */

@@ -9,6 +9,7 @@ import dev.platter.model.SecretData;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.network.NbdDisk;
 import dev.platter.node.network.OpenDisk;
+import dev.platter.node.network.RemoteCopy;
 import dev.platter.node.network.RemoteDisk;
 import dev.platter.node.network.SecretValue;
 import dev.platter.node.network.Target;
@@ -30,7 +31,7 @@ import java.util.List;
  * Reads network disks before QEMU itself opens them: with QEMU's own drivers, as the guest will. An
  * NBD server is asked directly, and so is a web server: QEMU's driver for it was seen to stand
  * still when much is asked at once. (Who signs for https servers is QEMU's to know, unless the disk
- * says.)
+ * says.) RBD images are copied by QEMU itself.
  */
 final class NetworkReader {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -59,22 +60,45 @@ final class NetworkReader {
 
   /** Writes all bytes into a new sparse file, which is on the disk when this returns. */
   void copy(NetworkDisk disk, SecretData secrets, Path to, Sizing sizing) throws IOException {
-    try (var open = open(disk, secrets)) {
-      var size = sizing.of(open.size());
-      DiskCopy.toNewFile(open, to, size, (done, all) -> progress.bytes("copy", done, all));
+    DiskCopy.Progress told = (done, all) -> progress.bytes("copy", done, all);
+    if (disk.protocol().equals("rbd")) {
+      try (var copy = begin(disk, secrets, to)) {
+        copy.finish(sizing.of(copy.size()), told);
+      }
+      return;
     }
+    try (var open = open(disk, secrets)) {
+      DiskCopy.toNewFile(open, to, sizing.of(open.size()), told);
+    }
+  }
+
+  private RemoteCopy begin(NetworkDisk written, SecretData secrets, Path to) throws IOException {
+    var disk = names.pinned(written);
+    return opened(disk, () -> RemoteCopy.begin(target(disk, secrets), to));
   }
 
   private OpenDisk open(NetworkDisk written, SecretData secrets) throws IOException {
     var disk = names.pinned(written);
+    return opened(disk, () -> open(disk, secrets, layout.run()));
+  }
+
+  private OpenDisk open(NetworkDisk disk, SecretData secrets, Path run) throws IOException {
+    if (disk.web() != null || disk.protocol().equals("http")) {
+      return WebFileDisk.open(WebDisks.access(disk, secrets), run);
+    }
+    if (disk.protocol().equals("nbd") && !disk.tls()) {
+      return NbdDisk.open(address(disk), disk.name());
+    }
+    return RemoteDisk.open(target(disk, secrets), run);
+  }
+
+  private interface Opening<T> {
+    T open() throws IOException;
+  }
+
+  private static <T> T opened(NetworkDisk disk, Opening<T> opening) throws IOException {
     try {
-      if (disk.web() != null || disk.protocol().equals("http")) {
-        return WebFileDisk.open(WebDisks.access(disk, secrets), layout.run());
-      }
-      if (disk.protocol().equals("nbd") && !disk.tls()) {
-        return NbdDisk.open(address(disk), disk.name());
-      }
-      return RemoteDisk.open(target(disk, secrets), layout.run());
+      return opening.open();
     } catch (ClosedByInterruptException e) {
       throw Cancellation.cancelled();
     } catch (WebRefusal e) {

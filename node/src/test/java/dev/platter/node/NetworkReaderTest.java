@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.platter.dialect.Manifests;
@@ -53,6 +54,14 @@ class NetworkReaderTest {
     return disk.chain().getFirst().network();
   }
 
+  private static SecretData wrongSecrets(String wrong) {
+    return secrets(
+        storage
+            .secrets()
+            .replace(MatrixStorage.CHAP_PASSWORD, wrong)
+            .replace(storage.cephKey(), wrong));
+  }
+
   private static SecretData secrets(String text) {
     return Manifests.objects("s.yaml", text).secrets();
   }
@@ -81,22 +90,44 @@ class NetworkReaderTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"iscsi, CHAP", "rbd, cephx"})
+  void aCopyThatIsToBeSmallerThanItsDiskIsNotMade(String kind) throws Exception {
+    var name = "small-" + kind.replaceAll("[^a-z]", "");
+    var disk = plan(storage.kinds().get(kind).store(name, content));
+    var reader = new NetworkReader(layout(), ServerNames.AS_WRITTEN, Progress.NONE);
+    var copy = work.resolve(name + ".copy");
+    assertThatThrownBy(
+            () ->
+                reader.copy(
+                    disk,
+                    secrets(storage.secrets()),
+                    copy,
+                    size -> {
+                      throw new IllegalArgumentException("not " + size);
+                    }))
+        .hasMessage("not " + (5 << 20));
+    assertThat(copy).doesNotExist();
+    assertThat(layout().run()).isEmptyDirectory();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"iscsi, CHAP", "rbd, cephx"})
   void aWrongPasswordIsAnErrorThatDoesNotShowIt(String kind) throws Exception {
     var name = "wrong-" + kind.replaceAll("[^a-z]", "");
     var disk = plan(storage.kinds().get(kind).store(name, content));
     var wrong = "d3JvbmctUGFzc3dvcmQtNzI5MTI=";
-    var given =
-        secrets(
-            storage
-                .secrets()
-                .replace(MatrixStorage.CHAP_PASSWORD, wrong)
-                .replace(storage.cephKey(), wrong));
-    var e =
+    var given = wrongSecrets(wrong);
+    var reader = new NetworkReader(layout(), ServerNames.AS_WRITTEN, Progress.NONE);
+    var copy = work.resolve(name + ".copy");
+    assertUnavailable(
+        catchThrowableOfType(PlatterException.class, () -> reader.size(disk, given)), wrong);
+    assertUnavailable(
         catchThrowableOfType(
-            PlatterException.class,
-            () ->
-                new NetworkReader(layout(), ServerNames.AS_WRITTEN, Progress.NONE)
-                    .size(disk, given));
+            PlatterException.class, () -> reader.copy(disk, given, copy, size -> size)),
+        wrong);
+    assertThat(copy).doesNotExist();
+  }
+
+  private static void assertUnavailable(PlatterException e, String wrong) {
     assertThat(e.code()).isEqualTo(PlatterException.Code.UNAVAILABLE);
     assertThat(e).hasMessageContaining(" cannot be read: ");
     assertThat(e.toString() + e.next())

@@ -183,7 +183,7 @@ public final class NativeFile implements Closeable {
   }
 
   /** Has the kernel begin to write to the disk; where it cannot, a later sync does all of it. */
-  void startWriting() {
+  public void startWriting() {
     Libc.startWriting(fd);
   }
 

@@ -6,6 +6,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * A program that never outlives us: the kernel kills it when we die, however that happens.
@@ -45,6 +47,15 @@ final class Child {
    * @param input what it gets on standard input
    */
   static Child start(List<String> command, byte[] input) throws IOException {
+    return start(command, input, _ -> {});
+  }
+
+  /**
+   * @param input what it gets on standard input
+   * @param heard is told what it says as it comes, in another thread
+   */
+  static Child start(List<String> command, byte[] input, Consumer<String> heard)
+      throws IOException {
     var words = new ArrayList<>(List.of("setpriv", "--pdeathsig", "KILL", "--"));
     words.addAll(command);
     var builder = new ProcessBuilder(words).directory(Path.of("/").toFile());
@@ -59,7 +70,7 @@ final class Child {
     Thread.ofPlatform()
         .name("child-" + command.getFirst())
         .daemon()
-        .start(() -> live(builder, started, output));
+        .start(() -> live(builder, heard, started, output));
     Process process;
     try {
       process = started.join();
@@ -77,12 +88,13 @@ final class Child {
 
   private static void live(
       ProcessBuilder builder,
+      Consumer<String> heard,
       CompletableFuture<Process> started,
       CompletableFuture<String> output) {
     try {
       Process process = builder.start();
       started.complete(process);
-      output.complete(beginning(process.getInputStream()));
+      output.complete(beginning(process.getInputStream(), heard));
       process.waitFor();
     } catch (IOException | InterruptedException e) {
       started.completeExceptionally(e);
@@ -91,12 +103,13 @@ final class Child {
   }
 
   /** Reads all, so that the program never waits for us, and keeps what comes first. */
-  private static String beginning(InputStream from) {
+  private static String beginning(InputStream from, Consumer<String> heard) {
     var kept = new ByteArrayOutputStream();
     byte[] buffer = new byte[4096];
     try {
       for (int n = from.read(buffer); n >= 0; n = from.read(buffer)) {
         kept.write(buffer, 0, Math.min(n, MOST_OUTPUT - kept.size()));
+        heard.accept(new String(buffer, 0, n, UTF_8));
       }
     } catch (IOException e) {
       // Closed with the process.
@@ -112,9 +125,29 @@ final class Child {
     return process.pid();
   }
 
-  /** Waits for its end, but not for ever. */
-  void awaitEnd(Duration limit) throws InterruptedException {
-    boolean _ = process.waitFor(limit);
+  /** Waits for its end, but not for ever; true if it has ended. */
+  boolean awaitEnd(Duration limit) throws InterruptedException {
+    return process.waitFor(limit);
+  }
+
+  /** Zero if all went well; only after its end. */
+  int status() {
+    return process.exitValue();
+  }
+
+  /** How many bytes it has read and written so far, wherever; -1 when it has ended. */
+  long bytesMoved() {
+    try {
+      long moved = 0;
+      for (String line : Files.readAllLines(Path.of("/proc/" + pid() + "/io"))) {
+        if (line.startsWith("rchar: ") || line.startsWith("wchar: ")) {
+          moved += Long.parseLong(line.substring(7));
+        }
+      }
+      return moved;
+    } catch (IOException e) {
+      return -1;
+    }
   }
 
   /** What it said until its end, which is waited for. */

@@ -96,7 +96,7 @@ public final class RemoteDisk implements OpenDisk {
           } catch (ClosedByInterruptException e) {
             throw e;
           } catch (IOException e) {
-            server.awaitEnd(TO_SAY_WHY);
+            boolean _ = server.awaitEnd(TO_SAY_WHY);
             throw failure(server, target, limit, e);
           }
         }
@@ -109,17 +109,12 @@ public final class RemoteDisk implements OpenDisk {
     }
   }
 
-  /** What QEMU said, on one line and without secrets. */
   private static IOException failure(
       Child server, Target target, Duration limit, @Nullable IOException cause)
       throws InterruptedException {
     boolean ended = !server.isAlive();
     server.end();
-    String said = server.output().replaceAll("\\p{Cntrl}+", " ").strip();
-    said = said.replace("Failed to blk_new_open '" + target.file() + "': ", "");
-    for (SecretValue secret : target.secrets()) {
-      said = secret.masked(said);
-    }
+    String said = target.said(server.output());
     String what =
         ended
             ? "cannot open the network disk"

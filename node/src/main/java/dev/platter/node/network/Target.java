@@ -44,6 +44,17 @@ public record Target(String driverJson, List<SecretValue> secrets, List<String> 
     return "json:" + raw;
   }
 
+  /** What QEMU said of it, on one line, without that name and without secrets. */
+  String said(String output) {
+    String said = output.replaceAll("\\p{Cntrl}+", " ").strip();
+    said = said.replace("Failed to blk_new_open '" + file() + "': ", "");
+    said = said.replace("Could not open '" + file() + "': ", "");
+    for (SecretValue secret : secrets) {
+      said = secret.masked(said);
+    }
+    return said;
+  }
+
   private static ObjectNode parse(String json) {
     try {
       JsonNode node = JSON.readTree(json);

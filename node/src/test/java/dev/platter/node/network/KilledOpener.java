@@ -9,7 +9,10 @@ import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A process of its own that opens a network disk and is killed by SIGKILL while it has it. */
+/**
+ * A process of its own that opens a network disk, or copies one, and is killed by SIGKILL while it
+ * does.
+ */
 final class KilledOpener {
   private KilledOpener() {}
 
@@ -18,6 +21,17 @@ final class KilledOpener {
    * returns when its qemu-nbd is gone as well.
    */
   static void run(Target target, Path sockets, @Nullable ServerSocketChannel listener)
+      throws Exception {
+    run("qemu-nbd", target, sockets, listener);
+  }
+
+  /** Kills it while qemu-img copies the disk to a file, and returns when that is gone as well. */
+  static void runCopy(Target target, Path file) throws Exception {
+    run("qemu-img", target, file, null);
+  }
+
+  private static void run(
+      String program, Target target, Path place, @Nullable ServerSocketChannel listener)
       throws Exception {
     var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     Process process =
@@ -28,8 +42,9 @@ final class KilledOpener {
                 "-cp",
                 System.getProperty("java.class.path"),
                 KilledOpener.class.getName(),
+                program,
                 target.driverJson(),
-                sockets.toString())
+                place.toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
     try (BufferedReader out = process.inputReader();
@@ -40,7 +55,7 @@ final class KilledOpener {
       ProcessHandle server =
           process
               .children()
-              .filter(child -> child.info().command().orElse("").endsWith("qemu-nbd"))
+              .filter(child -> child.info().command().orElse("").endsWith(program))
               .findFirst()
               .orElseThrow();
       process.destroyForcibly().waitFor();
@@ -49,8 +64,15 @@ final class KilledOpener {
   }
 
   public static void main(String[] args) throws IOException, InterruptedException {
-    var target = new Target(args[0], List.of());
-    try (var disk = RemoteDisk.open(target, Path.of(args[1]), Duration.ofMinutes(1))) {
+    var target = new Target(args[1], List.of());
+    var place = Path.of(args[2]);
+    if (args[0].equals("qemu-img")) {
+      try (var copy = RemoteCopy.begin(target, place)) {
+        System.out.println("open");
+        throw new AssertionError("nobody killed us: " + copy.finish(0, (_, _) -> {}));
+      }
+    }
+    try (var disk = RemoteDisk.open(target, place, Duration.ofMinutes(1))) {
       System.out.println("open");
       Thread.sleep(Duration.ofMinutes(1));
       throw new AssertionError("nobody killed us: " + disk.size());
