@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -33,13 +34,16 @@ final class KubeMigrateCommand extends KubeCommand {
       description = "The node that it is to go to (default: the scheduler chooses).")
   @Nullable String node;
 
+  @Mixin MoveLimit limit = new MoveLimit();
+
   @Option(names = "--no-wait", description = "Return when the move is asked for.")
   boolean noWait;
 
   @Override
   void ask(KubernetesClient client) throws InterruptedException {
+    var perGib = limit.perGib().orElse(null);
     var cluster = new ClusterMigrations(client);
-    var migration = cluster.begin(namespace(client), String.valueOf(vm), node);
+    var migration = cluster.begin(namespace(client), String.valueOf(vm), node, perGib);
     var name = migration.getMetadata().getName();
     if (noWait) {
       out().println("virtualmachinemigration/" + name);

@@ -1,5 +1,6 @@
 package dev.platter.cli;
 
+import dev.platter.node.Journey;
 import dev.platter.node.LocalNode;
 import dev.platter.node.Migrated;
 import dev.platter.node.Node;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -44,6 +46,8 @@ final class MigrateCommand extends NodeCommand {
           "YAML file of Secrets that the VM's disks need, or of the pods that hold them; may be repeated.")
   List<String> objects = new ArrayList<>();
 
+  @Mixin MoveLimit limit = new MoveLimit();
+
   private @Nullable Progress progress;
 
   /** One bar for both nodes. */
@@ -57,10 +61,11 @@ final class MigrateCommand extends NodeCommand {
 
   @Override
   void run(Node opened) throws IOException {
+    var perGib = limit.perGib().orElse(Journey.PER_GIB);
     var secrets = Manifest.secrets(objects);
     try (var other = LocalNode.open(node.config(to, connect), progress())) {
       other.tidy();
-      out().println(said(opened.migrate(node.vm(vm), other, secrets)));
+      out().println(said(opened.migrate(node.vm(vm), other, secrets, perGib)));
     }
     out().flush();
   }

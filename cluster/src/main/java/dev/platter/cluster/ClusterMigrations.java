@@ -8,6 +8,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** The moves of running VMs in the cluster of a kubeconfig, for the people who ask for them. */
@@ -27,8 +28,10 @@ public final class ClusterMigrations {
    * Asks for it; the cluster does the rest.
    *
    * @param node null for any other
+   * @param perGib how long each GiB of what is sent may take; null for the usual time
    */
-  public VirtualMachineMigration begin(String namespace, String vm, @Nullable String node) {
+  public VirtualMachineMigration begin(
+      String namespace, String vm, @Nullable String node, @Nullable Duration perGib) {
     return SERVER.asked(
         () -> {
           if (client.resources(VirtualMachine.class).inNamespace(namespace).withName(vm).get()
@@ -41,7 +44,8 @@ public final class ClusterMigrations {
           var out = new VirtualMachineMigration();
           out.setMetadata(
               new ObjectMetaBuilder().withGenerateName(vm + "-").withNamespace(namespace).build());
-          out.setSpec(new Spec(vm, node, null));
+          out.setSpec(
+              new Spec(vm, node, perGib == null ? null : Math.toIntExact(perGib.toSeconds())));
           return client.resource(out).create();
         });
   }

@@ -13,7 +13,8 @@ import java.time.Duration;
 import java.util.UUID;
 
 /** Another node of this machine. */
-record LocalDestination(StateLayout layout, Machine machine, Pools pools, Executor executor)
+record LocalDestination(
+    StateLayout layout, Machine machine, Pools pools, Executor executor, Duration perGib)
     implements Destination {
   private static final String PUBLISHED = ",hostfwd=";
 
@@ -40,11 +41,6 @@ record LocalDestination(StateLayout layout, Machine machine, Pools pools, Execut
 
   private boolean isHere(StateLayout from) throws IOException {
     return Files.exists(layout.state()) && Files.isSameFile(from.state(), layout.state());
-  }
-
-  @Override
-  public Duration perGib() {
-    return Journey.PER_GIB;
   }
 
   @Override

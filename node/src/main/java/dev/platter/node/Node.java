@@ -266,9 +266,11 @@ public final class Node implements AutoCloseable {
    * on here.
    *
    * @param secrets what its disks on servers need, since no node gives away what it was given
+   * @param perGib how long each GiB of its memory and of the disks that are copied may take
    */
-  public Migrated migrate(VmKey key, Node to, SecretData secrets) throws IOException {
-    var migrated = executor.migrate(key, to.destination(), secrets);
+  public Migrated migrate(VmKey key, Node to, SecretData secrets, Duration perGib)
+      throws IOException {
+    var migrated = executor.migrate(key, to.destination(perGib), secrets);
     to.watched(key);
     return migrated;
   }
@@ -297,8 +299,8 @@ public final class Node implements AutoCloseable {
     return executor.unsettled();
   }
 
-  private Destination destination() {
-    return new LocalDestination(layout, machine, pools, executor);
+  private Destination destination(Duration perGib) {
+    return new LocalDestination(layout, machine, pools, executor, perGib);
   }
 
   /** Finishes what dead processes left of a VM. */

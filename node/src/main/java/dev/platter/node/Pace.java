@@ -106,7 +106,7 @@ final class Pace {
     return PlatterException.of(
         Code.TIMED_OUT,
         why,
-        "The VM goes on where it is. Try it when the guest has less to do; on a cluster"
-            + " spec.completionTimeoutPerGiB of the migration gives it more time.");
+        "The VM goes on where it is. Try it when the guest has less to do, or give it more time:"
+            + " 'migrate --timeout-per-gib', spec.completionTimeoutPerGiB of a migration.");
   }
 }

@@ -28,7 +28,7 @@ final class KilledMigration {
     var target = TwoNodes.config(work, to, args[3 + to]);
     try (var here = LocalNode.open(source, killer);
         var there = LocalNode.open(target, killer)) {
-      here.migrate(TwoNodes.KEY, there, SecretData.NONE);
+      here.migrate(TwoNodes.KEY, there, SecretData.NONE, Journey.PER_GIB);
     }
   }
 }

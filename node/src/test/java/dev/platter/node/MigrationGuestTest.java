@@ -62,7 +62,7 @@ class MigrationGuestTest {
       var port = ((NbdExport.Address.Tcp) export.address()).port();
       var vm = a.run(manifest(a.push("marker", MarkerGuest.qcow2()), port));
       awaitRecords(a, 3);
-      assertThatThrownBy(() -> a.node().migrate(KEY, b.node(), SecretData.NONE))
+      assertThatThrownBy(() -> a.node().migrate(KEY, b.node(), SecretData.NONE, Journey.PER_GIB))
           .isInstanceOf(PlatterException.class)
           .hasMessage("cancelled");
       assertThat(Thread.interrupted()).isTrue();
@@ -105,7 +105,7 @@ class MigrationGuestTest {
     var copy = work.resolve("console.log");
     Files.deleteIfExists(copy);
     Files.createLink(copy, log);
-    var migrated = from.node().migrate(KEY, to.node(), SecretData.NONE);
+    var migrated = from.node().migrate(KEY, to.node(), SecretData.NONE, Journey.PER_GIB);
     console.append(Files.readString(copy));
     System.out.println("moved: " + migrated);
     assertThat(migrated.downtime()).isPositive();

@@ -180,7 +180,7 @@ class MigrationSweepTest {
     thread.setName(Integer.toString(from));
     try (var here = nodes.node(from, progress);
         var there = nodes.node(TwoNodes.other(from), Progress.NONE)) {
-      here.migrate(TwoNodes.KEY, there, SecretData.NONE);
+      here.migrate(TwoNodes.KEY, there, SecretData.NONE, Journey.PER_GIB);
       return false;
     } catch (PlatterException e) {
       return true;

@@ -48,7 +48,7 @@ class MigrationTest {
         nodes.qemu(0).write(disk, 34 + disk, "512k");
       }
 
-      var migrated = a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE);
+      var migrated = a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE, Journey.PER_GIB);
 
       assertThat(nodes.runsOn()).isEqualTo(1);
       nodes.assertNothingIsOn(0);
@@ -82,13 +82,29 @@ class MigrationTest {
       var refused =
           catchThrowableOfType(
               PlatterException.class,
-              () -> a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE));
+              () -> a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE, Journey.PER_GIB));
 
       assertThat(refused.code()).isEqualTo(PlatterException.Code.UNSUPPORTED);
       assertThat(refused.details())
           .containsExactly(
               "disk local: it is on the file %s/local.raw of this node".formatted(work),
               "disk lower: it is on the file %s/shared.raw of this node".formatted(work));
+      assertThat(nodes.runsOn()).isEqualTo(0);
+      nodes.assertNothingIsOn(1);
+    }
+  }
+
+  @Test
+  void whatTakesLongerThanItsSizeAllowsIsGivenUpAndStays() throws Exception {
+    try (var a = nodes.open(0, Progress.NONE);
+        var b = nodes.open(1, Progress.NONE)) {
+      a.run(nodes.manifest(""));
+      var refused =
+          catchThrowableOfType(
+              PlatterException.class,
+              () -> a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE, Duration.ZERO));
+      assertThat(refused.code()).isEqualTo(PlatterException.Code.TIMED_OUT);
+      assertThat(refused.next()).contains("--timeout-per-gib");
       assertThat(nodes.runsOn()).isEqualTo(0);
       nodes.assertNothingIsOn(1);
     }
@@ -105,7 +121,7 @@ class MigrationTest {
       a.run(nodes.manifest("").replaceAll("\"oci:[^\"]*\"", image));
       nodes.qemu(0).write(34, "512k");
 
-      a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE);
+      a.node().migrate(TwoNodes.KEY, b.node(), SecretData.NONE, Journey.PER_GIB);
 
       assertThat(nodes.runsOn()).isEqualTo(1);
       assertThat(b.node().images().list())

@@ -24,6 +24,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,6 +62,8 @@ public final class IdentityFeed implements AutoCloseable {
   private final IdentityRequests requests;
   private final Consumer<VmIdentity> changed;
   private final Consumer<String> log;
+  private final IntSupplier watchSeconds;
+  private final int graceSeconds;
   private final Map<String, VmIdentity> known = new ConcurrentHashMap<>();
   private final CompletableFuture<Void> complete = new CompletableFuture<>();
   private final Thread thread;
@@ -74,9 +77,30 @@ public final class IdentityFeed implements AutoCloseable {
    * @param log is told when the API server does not answer; it is asked again
    */
   public IdentityFeed(KubernetesClient client, Consumer<VmIdentity> changed, Consumer<String> log) {
+    this(
+        client,
+        changed,
+        log,
+        () -> ThreadLocalRandom.current().nextInt(LEAST_SECONDS, MOST_SECONDS),
+        GRACE_SECONDS);
+  }
+
+  /**
+   * @param watchSeconds after which the server ends a watch; all nodes begin theirs together when
+   *     it was away, and should not go on so
+   * @param graceSeconds after which it has not ended by itself, and is taken for dead
+   */
+  IdentityFeed(
+      KubernetesClient client,
+      Consumer<VmIdentity> changed,
+      Consumer<String> log,
+      IntSupplier watchSeconds,
+      int graceSeconds) {
     this.requests = new IdentityRequests(client);
     this.changed = changed;
     this.log = log;
+    this.watchSeconds = watchSeconds;
+    this.graceSeconds = graceSeconds;
     this.thread = Thread.ofPlatform().name("identity-feed").daemon().unstarted(this::run);
   }
 
@@ -162,14 +186,14 @@ public final class IdentityFeed implements AutoCloseable {
   }
 
   private void watch() throws IOException {
-    var seconds = ThreadLocalRandom.current().nextInt(LEAST_SECONDS, MOST_SECONDS);
+    var seconds = watchSeconds.getAsInt();
     var body =
         requests.get(
             "?watch=1&allowWatchBookmarks=true&timeoutSeconds="
                 + seconds
                 + "&resourceVersion="
                 + version);
-    var later = CompletableFuture.delayedExecutor(seconds + GRACE_SECONDS, TimeUnit.SECONDS);
+    var later = CompletableFuture.delayedExecutor(seconds + graceSeconds, TimeUnit.SECONDS);
     var late = CompletableFuture.runAsync(() -> end(body), later);
     try (body;
         var json = JSON.createParser(body)) {

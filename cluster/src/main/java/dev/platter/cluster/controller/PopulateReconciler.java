@@ -109,7 +109,7 @@ final class PopulateReconciler implements ControlLoop.Work {
     var answers =
         (pods.isEmpty() ? List.<Optional<Progress>>of() : cluster.progress(pods)).iterator();
     return looks.stream()
-        .map(look -> look.atWork() == null ? look : Population.heard(source, look, answers.next()))
+        .map(look -> look.atWork() == null ? look : PodsAtWork.heard(source, look, answers.next()))
         .toList();
   }
 

@@ -2,18 +2,14 @@ package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.DiskImport;
-import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
-import dev.platter.cluster.api.UploadSecret;
 import dev.platter.cluster.controller.Storage.VolumeClass;
 import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.client.KubernetesClientException;
-import java.net.HttpURLConnection;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -36,10 +32,10 @@ import org.jspecify.annotations.Nullable;
  * has the volume, since it is what says that the disk is whole; then the volume itself says so.
  */
 final class Population {
-  private static final Duration SOON = Duration.ofSeconds(2);
+  static final Duration SOON = Duration.ofSeconds(2);
 
   /** When only somebody else can help, of whom informers do not tell. */
-  private static final Duration LATER = Duration.ofSeconds(15);
+  static final Duration LATER = Duration.ofSeconds(15);
 
   private static final Duration FIRST_RETRY = Duration.ofSeconds(5);
   private static final Duration LAST_RETRY = Duration.ofMinutes(5);
@@ -50,7 +46,7 @@ final class Population {
   private final Originals originals;
   private final Ways ways;
   private final Supplier<FillPod.Program> program;
-  private final @Nullable Supplier<Authority> uploads;
+  private final PodsAtWork atWork;
   private final InstantSource clock;
 
   /**
@@ -67,7 +63,7 @@ final class Population {
     this.originals = originals;
     this.ways = new Ways(cluster, originals);
     this.program = program;
-    this.uploads = uploads;
+    this.atWork = new PodsAtWork(cluster, uploads);
     this.clock = clock;
   }
 
@@ -75,7 +71,7 @@ final class Population {
    * What came of a look.
    *
    * @param again when to look again if nothing happens
-   * @param atWork a pod that can say how far it is, which {@link #heard} is then told
+   * @param atWork a pod that can say how far it is, which {@link PodsAtWork#heard} is then told
    */
   record Look(FilledClaim claim, @Nullable Duration again, @Nullable Pod atWork) {
     Look(FilledClaim claim, @Nullable Duration again) {
@@ -132,7 +128,7 @@ final class Population {
       var result = FillPod.result(pod);
       return failed(claim, Reason.of(result.reason()), result.message(), before);
     }
-    return follow(source, prime, pod, before);
+    return atWork.follow(source, prime, pod, before);
   }
 
   /**
@@ -335,57 +331,6 @@ final class Population {
             .withFailure(at.truncatedTo(ChronoUnit.SECONDS).toString())
             .at(FillPhase.RETRYING, reason, message),
         Duration.ZERO);
-  }
-
-  /** What a pod that is at work says of itself. */
-  private Look follow(
-      ClaimSource source, PersistentVolumeClaim prime, Pod pod, FilledClaim before) {
-    var view = new PodView(pod);
-    var now = before.withPod(pod.getMetadata().getName(), before.progress()).withoutRetry();
-    if (!view.started()) {
-      if (source instanceof DiskUpload) {
-        secret(pod);
-      }
-      var complaint = PrimeClaim.isBound(prime) ? null : cluster.complaint(prime).orElse(null);
-      return complaint == null
-          ? new Look(now.at(FillPhase.FILLING, Reason.FILLING, view.obstacle()), LATER)
-          : new Look(now.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);
-    }
-    return new Look(
-        now.at(FillPhase.FILLING, Reason.FILLING, Reason.FILLING.sentence()), SOON, pod);
-  }
-
-  /** What came of a look at a pod that has been asked; it may not have answered. */
-  static Look heard(ClaimSource source, Look look, Optional<Populations.Progress> answer) {
-    var now = look.claim();
-    var progress = answer.orElse(null);
-    // A pod that does not answer may be at its end.
-    var silent = progress == null ? now.progress() == null : progress.bytes() == 0;
-    if (progress == null || (silent && source instanceof DiskUpload)) {
-      var waits = silent && source instanceof DiskUpload;
-      var reason = waits ? Reason.WAITING_FOR_UPLOAD : Reason.FILLING;
-      return new Look(now.at(FillPhase.FILLING, reason, reason.sentence()), look.again());
-    }
-    return new Look(now.withPod(now.pod(), percent(progress)), look.again());
-  }
-
-  /** A pod without it waits. Nobody here can read it, so it is made until it is there. */
-  private void secret(Pod pod) {
-    var name = pod.getMetadata().getName();
-    var files = uploads == null ? UploadSecret.make(name) : UploadSecret.make(name, uploads.get());
-    try {
-      cluster.create(SourcePod.secret(pod, name, files));
-    } catch (KubernetesClientException e) {
-      if (e.getCode() != HttpURLConnection.HTTP_CONFLICT) {
-        throw e;
-      }
-    }
-  }
-
-  private static String percent(Populations.Progress progress) {
-    return progress.total() <= 0
-        ? (progress.bytes() >> 20) + "MiB"
-        : Math.clamp(progress.bytes() * 100 / progress.total(), 0, 100) + "%";
   }
 
   /** Takes away what is there for the claim. */

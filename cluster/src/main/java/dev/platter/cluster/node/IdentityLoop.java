@@ -15,12 +15,21 @@ import org.jspecify.annotations.Nullable;
 final class IdentityLoop implements AutoCloseable {
   private static final Duration SWEEP = Duration.ofSeconds(10);
 
+  private final Duration sweepEvery;
   private final Consumer<String> log;
   private final Set<IdentityKey> changed = new LinkedHashSet<>();
   private boolean closed;
   private @Nullable Thread thread;
 
   IdentityLoop(Consumer<String> log) {
+    this(SWEEP, log);
+  }
+
+  /**
+   * @param sweepEvery how long it is from one look at all that is here to the next
+   */
+  IdentityLoop(Duration sweepEvery, Consumer<String> log) {
+    this.sweepEvery = sweepEvery;
     this.log = log;
   }
 
@@ -42,7 +51,7 @@ final class IdentityLoop implements AutoCloseable {
         if (sweep) {
           keys.addAll(again);
           again.clear();
-          nextSweep = System.nanoTime() + SWEEP.toNanos();
+          nextSweep = System.nanoTime() + sweepEvery.toNanos();
         }
         try {
           again.addAll(keeper.look(keys, sweep));

@@ -150,7 +150,8 @@ final class LeavingVms {
     }
   }
 
-  private Journey journey(VirtualMachineMigration migration) {
+  /** Fails if nobody is there who could take the VM. */
+  Journey journey(VirtualMachineMigration migration) {
     var to = String.valueOf(migration.said().targetNode());
     var peer =
         peers

@@ -22,8 +22,12 @@ import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is known when an API server says this or that, or goes away. */
+@Timeout(60)
 class IdentityFeedTest {
   /** Ends a watch. */
   private static final String END = "";
@@ -31,12 +35,17 @@ class IdentityFeedTest {
   private HttpServer server;
   private KubernetesClient client;
   private IdentityFeed feed;
+
+  /** The queries of all requests; below, without how long a watch is to be. */
+  private final List<String> told = new CopyOnWriteArrayList<>();
+
   private final List<String> asked = new CopyOnWriteArrayList<>();
   private final List<String> changes = new CopyOnWriteArrayList<>();
   private final List<String> said = new CopyOnWriteArrayList<>();
   private final BlockingQueue<String> events = new LinkedBlockingQueue<>();
   private volatile String list = list(1);
   private volatile int refusal;
+  private final BlockingQueue<Integer> watchRefusals = new LinkedBlockingQueue<>();
 
   @BeforeEach
   void start() throws IOException {
@@ -52,14 +61,12 @@ class IdentityFeedTest {
                     .withRequestRetryBackoffLimit(0)
                     .build())
             .build();
-    feed =
-        new IdentityFeed(
-            client,
-            it -> {
-              var name = it.getMetadata().getName();
-              changes.add((feed.get("shop/" + name) == null ? "-" : "+") + name);
-            },
-            said::add);
+    feed = new IdentityFeed(client, this::changed, said::add);
+  }
+
+  private void changed(VmIdentity identity) {
+    var name = identity.getMetadata().getName();
+    changes.add((feed.get("shop/" + name) == null ? "-" : "+") + name);
   }
 
   @AfterEach
@@ -71,12 +78,16 @@ class IdentityFeedTest {
 
   private void answer(HttpExchange exchange) throws IOException {
     var query = String.valueOf(exchange.getRequestURI().getQuery());
+    told.add(query);
     asked.add(query.replaceFirst("timeoutSeconds=\\d+&", ""));
     try (exchange) {
       if (refusal != 0) {
-        send(exchange, refusal, "{\"kind\": \"Status\", \"code\": %d}".formatted(refusal));
+        refuse(exchange, refusal);
+      } else if (query.startsWith("watch") && !watchRefusals.isEmpty()) {
+        refuse(exchange, watchRefusals.remove());
       } else if (query.startsWith("watch")) {
         exchange.sendResponseHeaders(200, 0);
+        exchange.getResponseBody().flush();
         for (var event = events.take(); !event.equals(END); event = events.take()) {
           exchange.getResponseBody().write((event + "\n").getBytes(StandardCharsets.UTF_8));
           exchange.getResponseBody().flush();
@@ -87,6 +98,10 @@ class IdentityFeedTest {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private static void refuse(HttpExchange exchange, int code) throws IOException {
+    send(exchange, code, "{\"kind\": \"Status\", \"code\": %d}".formatted(code));
   }
 
   private static void send(HttpExchange exchange, int code, String text) throws IOException {
@@ -118,6 +133,10 @@ class IdentityFeedTest {
     return "{\"type\": \"%s\", \"object\": %s}".formatted(type, object);
   }
 
+  private static String watchFrom(int version) {
+    return "watch=1&allowWatchBookmarks=true&resourceVersion=" + version;
+  }
+
   private void awaitChanges(String... these) {
     await()
         .pollInterval(Duration.ofMillis(10))
@@ -145,7 +164,7 @@ class IdentityFeedTest {
     awaitChanges("+c", "+a", "-b");
     assertThat(feed.all()).hasSize(2);
     assertThat(feed.get("shop/b")).isNull();
-    assertThat(asked).containsExactly("null", "watch=1&allowWatchBookmarks=true&resourceVersion=7");
+    assertThat(asked).containsExactly("null", watchFrom(7));
   }
 
   @Test
@@ -174,6 +193,61 @@ class IdentityFeedTest {
             () -> assertThat(changes).containsExactlyInAnyOrder("-goes", "+changes", "+comes"));
     assertThat(said).singleElement().asString().contains("too old");
     await().untilAsserted(() -> assertThat(asked).last().asString().endsWith("resourceVersion=30"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {410, 504})
+  void aServerThatHasForgottenBeforeTheWatchIsAskedForAllToo(int code) {
+    watchRefusals.add(code);
+    feed.start().join();
+    list = list(30, identity("a", 26));
+    awaitChanges("+a");
+    await()
+        .untilAsserted(
+            () -> assertThat(asked).containsExactly("null", watchFrom(1), "null", watchFrom(30)));
+    assertThat(said).singleElement().asString().contains("HTTP " + code);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{\"type\": \"MODIFIED\", \"object\": {\"metadata\": {\"na",
+        "{\"type\": \"NOVELTY\", \"object\": {\"metadata\": {\"resourceVersion\": \"9\"}}}",
+        "{\"type\": \"ERROR\", \"object\": {\"kind\": \"Status\", \"code\": 500}}"
+      })
+  void aWatchThatCannotBeReadIsFollowedByOneFromWhereItCouldBe(String what) {
+    feed.start().join();
+    events.add(event("ADDED", identity("a", 8)));
+    awaitChanges("+a");
+    events.add(what);
+    events.add(END);
+    events.add(event("ADDED", identity("b", 9)));
+    awaitChanges("+b");
+    assertThat(asked).containsExactly("null", watchFrom(1), watchFrom(8));
+    assertThat(said).hasSize(1);
+  }
+
+  @Test
+  void aConnectionThatDiesSilentlyIsNoticed() {
+    feed.close();
+    feed = new IdentityFeed(client, this::changed, said::add, () -> 1, 1);
+    feed.start().join();
+    await()
+        .untilAsserted(() -> assertThat(asked).containsExactly("null", watchFrom(1), watchFrom(1)));
+    assertThat(told).last().asString().contains("timeoutSeconds=1&");
+  }
+
+  @Test
+  void afterItsEndNobodyIsAskedAndNothingIsNews() throws Exception {
+    feed.start().join();
+    await().until(() -> asked.size() == 2);
+    feed.close();
+    events.add(event("ADDED", identity("a", 8)));
+    events.add(END);
+    Thread.sleep(500); // By now there would be another watch.
+    assertThat(asked).containsExactly("null", watchFrom(1));
+    assertThat(changes).isEmpty();
+    assertThat(said).isEmpty();
   }
 
   @Test

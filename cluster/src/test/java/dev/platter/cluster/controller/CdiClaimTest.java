@@ -125,14 +125,19 @@ class CdiClaimTest {
             .withStatus("True")
             .endCondition()
             .build());
+    // There is a volume, and then the pod's claim has it.
+    world.othersAct();
+    world.othersAct();
     look();
     is(claim, "Running", "true");
     world.end(pod, "Succeeded");
     look();
     is(claim, "Running", "false");
+    assertThat(cluster.all(Pod.class)).containsExactly(pod);
     world.settle();
     assertThat(PrimeClaim.isBound(claim)).isTrue();
     is(claim, "Succeeded", "false");
+    assertThat(world.pods).as("others than this one").isZero();
   }
 
   @Test

@@ -108,6 +108,7 @@ class EarlyStartsTest extends PodVmsScene {
     assertThat(call()).isEmpty();
     vms.start(pod);
     assertThat(running).hasSize(1);
+    assertThat(log).isEmpty();
   }
 
   @Test

@@ -1,119 +1,38 @@
 package dev.platter.cluster.node;
 
+import static dev.platter.cluster.node.FakeIdentities.PET;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.platter.cluster.api.Condition;
+import dev.platter.cluster.api.Conditions;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
-import dev.platter.cluster.api.VmIdentity;
-import dev.platter.model.IdentityKey;
-import dev.platter.node.move.MoveSource;
-import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
-import io.fabric8.kubernetes.client.KubernetesClientException;
-import io.fabric8.kubernetes.client.utils.Serialization;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Collection;
 import java.util.List;
-import java.util.Optional;
+import java.util.Objects;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A node with a real disk, and an API server in memory where somebody deletes its identity. */
-class IdentityKeeperTest implements IdentityKeeper.Objects, IdentityMover.Peers {
-  private static final IdentityKey PET = new IdentityKey("default", "pet");
+class IdentityKeeperTest {
+  private final FakeIdentities server = new FakeIdentities();
 
   @TempDir Path work;
-  private @Nullable VmIdentity object;
   private MovingNode node;
-  private int version;
-  private int asked;
-  private int written;
-  private Runnable beforeStatus = () -> {};
 
   @BeforeEach
   void start() throws IOException {
-    node = new MovingNode("one", work, this, this);
-    made("uid-1");
+    node = new MovingNode("one", work, server, server);
+    server.make("uid-1", "one");
   }
 
   @AfterEach
   void close() throws IOException {
     node.close();
-  }
-
-  private void made(String uid) {
-    var made = new VmIdentity();
-    made.setMetadata(
-        new ObjectMetaBuilder().withNamespace("default").withName("pet").withUid(uid).build());
-    made.setSpec(
-        JsonNodeFactory.instance
-            .objectNode()
-            .put("image", "disks/a@sha256:" + "1".repeat(64))
-            .put("nodeName", "one"));
-    change(made);
-  }
-
-  private VmIdentity change(VmIdentity changed) {
-    object = Serialization.clone(changed);
-    object.getMetadata().setResourceVersion(String.valueOf(++version));
-    return object;
-  }
-
-  @Override
-  public Optional<VmIdentity> identity(IdentityKey key) {
-    return Optional.ofNullable(object);
-  }
-
-  @Override
-  public Optional<VmIdentity> identityNow(IdentityKey key) {
-    asked++;
-    return Optional.ofNullable(object);
-  }
-
-  @Override
-  public Collection<String> nodes() {
-    return List.of("one");
-  }
-
-  private VmIdentity latest(VmIdentity identity) {
-    written++;
-    if (object == null) {
-      throw new KubernetesClientException("it is gone", 404, null);
-    }
-    if (!identity
-        .getMetadata()
-        .getResourceVersion()
-        .equals(object.getMetadata().getResourceVersion())) {
-      throw new KubernetesClientException("it has changed", 409, null);
-    }
-    return object;
-  }
-
-  @Override
-  public void status(VmIdentity identity, IdentityStatus status) {
-    beforeStatus.run();
-    var changed = change(latest(identity));
-    changed.setStatus(status);
-  }
-
-  @Override
-  public void finalizers(VmIdentity identity, List<String> finalizers) {
-    change(latest(identity)).getMetadata().setFinalizers(finalizers);
-  }
-
-  @Override
-  public Optional<MoveSource> source(String other) {
-    return Optional.empty();
-  }
-
-  @Override
-  public Optional<String> nodeOf(String fingerprint) {
-    return Optional.empty();
   }
 
   /**
@@ -125,27 +44,47 @@ class IdentityKeeperTest implements IdentityKeeper.Objects, IdentityMover.Peers 
     return !node.keeper().look(Set.of(PET), false).isEmpty();
   }
 
-  private VmIdentity now() {
-    return Optional.ofNullable(object).orElseThrow();
+  /**
+   * What happens now and then.
+   *
+   * @return whether it has to be looked at again
+   */
+  private boolean sweep() throws IOException {
+    return !node.keeper().look(Set.of(), true).isEmpty();
+  }
+
+  private String said() {
+    var ready = Conditions.find(IdentityStatus.of(server.now()).conditions(), Condition.READY);
+    return String.valueOf(Objects.requireNonNull(ready).message());
   }
 
   @Test
   void aDiskCostsOneChangeAndWhatFollowsCostsNothing() throws IOException {
     assertThat(look()).isFalse();
-    assertThat(IdentityStatus.of(now()).ready()).isTrue();
+    assertThat(server.isReady()).isTrue();
     assertThat(node.usable()).isTrue();
     look(); // at what it has said itself
-    change(now()); // by somebody else
+    server.change(server.now()); // by somebody else
     look();
-    node.keeper().look(Set.of(), true);
-    assertThat(written).isEqualTo(1);
-    assertThat(asked).isZero();
+    sweep();
+    assertThat(server.written()).isEqualTo(1);
+    assertThat(server.asked()).isZero();
+  }
+
+  @Test
+  void oneOfAnotherNodeCostsNothing() throws IOException {
+    server.make("uid-1", "two");
+    assertThat(look()).isFalse();
+    sweep();
+    assertThat(node.isClean()).isTrue();
+    assertThat(server.written()).isZero();
+    assertThat(server.asked()).isZero();
   }
 
   @Test
   void anIdentityThatVanishesTakesItsDiskAlong() throws IOException {
     look();
-    object = null;
+    server.vanish();
     look();
     assertThat(node.isClean()).isTrue();
   }
@@ -153,60 +92,142 @@ class IdentityKeeperTest implements IdentityKeeper.Objects, IdentityMover.Peers 
   @Test
   void oneThatVanishedWhileNobodyLookedDoesSoToo() throws IOException {
     look();
-    object = null;
-    node.keeper().look(Set.of(), true);
+    server.vanish();
+    sweep();
     assertThat(node.isClean()).isTrue();
   }
 
   @Test
   void oneThatVanishesBeforeItsDiskIsSaidToBeHereLeavesNothing() throws IOException {
-    beforeStatus = () -> object = null;
+    server.beforeStatus = server::vanish;
     assertThat(look()).isTrue();
     look();
     assertThat(node.isClean()).isTrue();
   }
 
   @Test
+  void noDiskGoesBecauseNewsAreLate() throws IOException {
+    look();
+    server.fallBehind();
+    look();
+    sweep();
+    assertThat(server.asked()).isEqualTo(2);
+    assertThat(node.usable()).isTrue();
+  }
+
+  @Test
+  void noDiskGoesWhileTheServerDoesNotAnswer() throws IOException {
+    look();
+    server.vanish();
+    server.beforeNow =
+        () -> {
+          throw FakeIdentities.refusal(503);
+        };
+    assertThat(look()).isTrue();
+    assertThat(sweep()).isTrue();
+    assertThat(node.usable()).isTrue();
+    server.beforeNow = () -> {};
+    assertThat(sweep()).isFalse();
+    assertThat(node.isClean()).isTrue();
+  }
+
+  @Test
+  void oneThatIsChangedBeforeItsDiskIsSaidToBeHereIsToldOfItLater() throws IOException {
+    server.beforeStatus =
+        () -> {
+          server.beforeStatus = () -> {};
+          server.change(server.now());
+        };
+    assertThat(look()).isTrue();
+    assertThat(server.isReady()).isFalse();
+    var made = node.disk();
+    assertThat(look()).isFalse();
+    assertThat(server.isReady()).isTrue();
+    assertThat(node.disk()).isEqualTo(made);
+  }
+
+  @Test
+  void aDiskThatIsLostIsNotMadeAnew() throws IOException {
+    look();
+    node.node().identities().remove(PET);
+    look();
+    assertThat(node.isClean()).isTrue();
+    assertThat(server.isReady()).isFalse();
+    assertThat(said()).contains("not on one any more");
+    look();
+    assertThat(server.written()).isEqualTo(2);
+  }
+
+  @Test
+  void aRegistryThatIsAwayIsComplainedOfOnceAndAskedAgain() throws IOException {
+    node.registryGoes();
+    assertThat(look()).isTrue();
+    assertThat(look()).isTrue();
+    assertThat(said()).contains("the registry is away");
+    assertThat(server.written()).isEqualTo(1);
+    assertThat(node.isClean()).isTrue();
+    node.registryComes();
+    assertThat(look()).isFalse();
+    assertThat(server.isReady()).isTrue();
+  }
+
+  @Test
   void anotherOfItsNameGetsADiskOfItsOwnAtOnce() throws IOException {
     look();
     var before = node.disk();
-    made("uid-2");
+    server.make("uid-2", "one");
     look();
     assertThat(node.disk()).isNotEqualTo(before);
     assertThat(Path.of(before)).doesNotExist();
-    assertThat(IdentityStatus.of(now()).ready()).isTrue();
+    assertThat(server.isReady()).isTrue();
   }
 
   @Test
   void aVmWritesOnlyWhenTheIdentityWaitsForItsDisk() throws IOException {
     look();
-    assertThat(now().waitsForDisk()).isFalse();
+    assertThat(server.now().waitsForDisk()).isFalse();
     assertThat(node.access().obstacle(PET)).get().asString().contains("no finalizer yet");
     node.wanted(true);
     look();
-    assertThat(now().getMetadata().getFinalizers()).containsExactly(Names.DISK_FINALIZER);
+    assertThat(server.now().getMetadata().getFinalizers()).containsExactly(Names.DISK_FINALIZER);
     assertThat(node.access().obstacle(PET)).isEmpty();
     look();
-    assertThat(written).isEqualTo(2);
+    assertThat(server.written()).isEqualTo(2);
 
     node.wanted(false);
     look();
-    assertThat(now().waitsForDisk()).as("for good").isTrue();
-    now().getMetadata().setDeletionTimestamp("2026-01-01T00:00:00Z");
+    assertThat(server.now().waitsForDisk()).as("for good").isTrue();
+    server.now().getMetadata().setDeletionTimestamp("2026-01-01T00:00:00Z");
     look();
     assertThat(node.isClean()).isTrue();
-    assertThat(now().waitsForDisk()).isFalse();
+    assertThat(server.now().waitsForDisk()).isFalse();
+  }
+
+  @Test
+  void aFinalizerThatIsRefusedIsAskedForAgainAndTheVmWaits() throws IOException {
+    look();
+    node.wanted(true);
+    server.beforeFinalizers =
+        () -> {
+          server.beforeFinalizers = () -> {};
+          server.change(server.now()).getMetadata().setFinalizers(List.of("example.com/mine"));
+        };
+    assertThat(look()).isTrue();
+    assertThat(node.access().obstacle(PET)).get().asString().contains("no finalizer yet");
+    assertThat(look()).isFalse();
+    assertThat(server.now().getMetadata().getFinalizers())
+        .containsExactly("example.com/mine", Names.DISK_FINALIZER);
+    assertThat(node.access().obstacle(PET)).isEmpty();
   }
 
   @Test
   void aVmThatComesTooLateDoesNotWrite() throws IOException {
     look();
     node.wanted(true);
-    var seen = now();
-    change(seen).getMetadata().setFinalizers(List.of("somebody.example/else"));
-    now().getMetadata().setDeletionTimestamp("2026-01-01T00:00:00Z");
+    server.change(server.now()).getMetadata().setFinalizers(List.of("somebody.example/else"));
+    server.now().getMetadata().setDeletionTimestamp("2026-01-01T00:00:00Z");
     look();
-    assertThat(now().waitsForDisk()).isFalse();
+    assertThat(server.now().waitsForDisk()).isFalse();
     assertThat(node.access().obstacle(PET)).get().asString().contains("is being deleted");
     assertThat(node.isClean()).isTrue();
   }

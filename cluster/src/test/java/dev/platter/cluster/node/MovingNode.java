@@ -157,6 +157,10 @@ final class MovingNode implements AutoCloseable {
     withoutRegistry = true;
   }
 
+  void registryComes() {
+    withoutRegistry = false;
+  }
+
   /** Whether it has the base of the image. */
   boolean hasImage() {
     return Files.exists(layout.base(DIGEST));

@@ -12,12 +12,15 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.GuestArrivals;
 import dev.platter.node.image.Images;
+import dev.platter.node.move.MoveSource;
 import dev.platter.plan.Plan;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
@@ -57,6 +60,24 @@ class PodArrivalsTest extends PodVmsScene {
     public void status(VirtualMachineMigration migration, VirtualMachineMigration.Status status) {
       statuses.add(status);
     }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"7, 7", ", 150"})
+  void aMigrationSaysHowLongItMayTake(Integer perGib, int seconds) {
+    var peer = new MoveSource(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1), "f");
+    var peers =
+        (IdentityMover.Peers)
+            Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {IdentityMover.Peers.class},
+                (_, _, arguments) -> Optional.of(peer).filter(_ -> arguments[0].equals("node2")));
+    var migration = migration("node1", "node2");
+    migration.setSpec(new VirtualMachineMigration.Spec("db", null, perGib));
+    var journey =
+        new LeavingVms(new Told(), peers, "node1", vms, api, null, _ -> {}).journey(migration);
+    assertThat(journey.perGib()).isEqualTo(Duration.ofSeconds(seconds));
+    assertThat(journey.peer()).isEqualTo(peer);
   }
 
   private LeavingVms leaving(Told told) {
