@@ -16,7 +16,7 @@ jre_tree() {
   mkdir tree/opt
   "$JAVA_HOME/bin/jlink" --add-modules "$JRE_MODULES" --strip-java-debug-attributes --no-man-pages --no-header-files \
     --generate-cds-archive --output tree/opt/jre >&2
-  rm -f tree/opt/jre/lib/server/classes_*.jsa # for heaps and headers that no role has
+  rm -f tree/opt/jre/lib/server/classes_*.jsa # the classes of our roles are in caches of their own
   # The caches of classes remember when the JRE was made: here as in the image.
   find tree -exec touch -h -d "@$EPOCH" {} +
 }

@@ -1,6 +1,5 @@
 package dev.platter.cluster.api;
 
-import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -49,9 +48,6 @@ public final class IdentityFeed implements AutoCloseable {
   /** The server knows nothing of that version any more, or nothing yet: it may be another one. */
   private static final Set<Integer> FORGOTTEN =
       Set.of(HttpURLConnection.HTTP_GONE, HttpURLConnection.HTTP_GATEWAY_TIMEOUT);
-
-  @JsonIgnoreProperties(value = "managedFields", ignoreUnknown = true)
-  private abstract static class WithoutHistory {}
 
   private static final ObjectMapper JSON =
       JsonMapper.builder()

@@ -30,11 +30,17 @@ import java.util.concurrent.TimeUnit;
  * network's, with a filter of system calls. Like QEMU it is moved into the launcher's cgroups.
  */
 final class PodNetwork {
-  /** Connects to a socket and becomes the program that is to have the connection. */
+  /**
+   * Connects to a socket, and leaves behind the program that is to have the connection, whose
+   * number it says. A child of ours would cost a thread that waits for its end.
+   */
   private static final String CONNECT =
       """
       $^F = 255;
       socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(shift)) or die "QEMU: $!\\n";
+      defined($pid = fork) or die "fork: $!\\n";
+      if ($pid) { print $pid; exit }
+      open(STDOUT, ">&", STDERR);
       exec(@ARGV, "--fd", fileno(S)) or die "$ARGV[0]: $!\\n";
       """;
 
@@ -81,26 +87,37 @@ final class PodNetwork {
             List.of("nsenter", "--net=" + launcher.resolve("ns/net"), "perl", "-MSocket", "-e"));
     words.addAll(List.of(CONNECT, layout.networkSocket(vm).toString()));
     words.addAll(PasstCommand.of(ports, resolver, layout.networkPid(vm), layout.networkLog(vm)));
-    var output = layout.networkOutput(vm).toFile();
-    var process =
-        new ProcessBuilder(words)
-            .redirectInput(new File("/dev/null"))
-            .redirectErrorStream(true)
-            .redirectOutput(output)
-            .start();
+    var output = layout.networkOutput(vm);
+    var passt = start(words, output);
     var connected = false;
     try {
-      pod.move(process.pid());
-      await(vm, process, output.toPath());
+      pod.move(passt.pid());
+      await(vm, passt, output);
       // A launcher that ends leaves its number to others.
-      if (!namespace(Path.of("/proc", Long.toString(process.pid()))).equals(namespace)) {
+      if (!namespace(Path.of("/proc", Long.toString(passt.pid()))).equals(namespace)) {
         throw failed("the launcher has ended");
       }
       connected = true;
     } finally {
       if (!connected) {
-        process.destroyForcibly();
+        passt.destroyForcibly();
       }
+    }
+  }
+
+  private static ProcessHandle start(List<String> words, Path output) throws IOException {
+    var process =
+        new ProcessBuilder(words)
+            .redirectInput(new File("/dev/null"))
+            .redirectError(output.toFile())
+            .start();
+    try (var out = process.getInputStream()) {
+      var pid = new String(out.readAllBytes(), StandardCharsets.US_ASCII);
+      var passt = pid.isEmpty() ? null : ProcessHandle.of(Long.parseLong(pid)).orElse(null);
+      if (passt == null) {
+        throw failed(lastLine(output));
+      }
+      return passt;
     }
   }
 
@@ -108,16 +125,17 @@ final class PodNetwork {
     return Files.readSymbolicLink(process.resolve("ns/net"));
   }
 
-  private void await(UUID vm, Process process, Path output) throws IOException {
+  private void await(UUID vm, ProcessHandle passt, Path output) throws IOException {
     var until = System.nanoTime() + PATIENCE.toNanos();
     try {
       while (process(vm).isEmpty()) {
-        if (process.waitFor(POLL.toMillis(), TimeUnit.MILLISECONDS)) {
-          throw failed(read(output).lines().reduce("", (_, last) -> last));
+        if (!passt.isAlive()) {
+          throw failed(lastLine(output));
         }
         if (System.nanoTime() > until) {
           throw failed("passt does not get ready");
         }
+        Thread.sleep(POLL);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -133,6 +151,10 @@ final class PodNetwork {
       handle.ifPresent(ProcessHandle::destroyForcibly);
       handle.ifPresent(h -> h.onExit().orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join());
     }
+  }
+
+  private static String lastLine(Path output) throws IOException {
+    return read(output).lines().reduce("", (_, last) -> last);
   }
 
   private static PlatterException failed(String why) {
