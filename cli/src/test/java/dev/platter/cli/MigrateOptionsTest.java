@@ -95,11 +95,10 @@ class MigrateOptionsTest {
     assertThat(kubectl("migrate", "db", "--no-wait", "--timeout-per-gib", "300"))
         .as(err::toString)
         .isZero();
-    assertThat(made)
-        .singleElement()
-        .extracting(it -> it.path("spec").toString())
-        .asString()
-        .contains("\"vm\":\"db\"", "\"completionTimeoutPerGiB\":300");
+    assertThat(made).hasSize(1);
+    var spec = made.getFirst().path("spec");
+    assertThat(spec.path("vm").asText()).isEqualTo("db");
+    assertThat(spec.path("completionTimeoutPerGiB").asInt()).isEqualTo(300);
   }
 
   @Test

@@ -1,7 +1,9 @@
 package dev.platter.cluster.node;
 
 import static dev.platter.cluster.node.FakeIdentities.PET;
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.platter.model.IdentityKey;
@@ -12,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -137,7 +140,7 @@ class IdentityLoopTest {
     await().until(() -> looks.get() == 1);
     var end = CompletableFuture.runAsync(started::close);
     started.add(PET);
-    assertThat(end).isNotDone();
+    assertThatThrownBy(() -> end.get(100, MILLISECONDS)).isInstanceOf(TimeoutException.class);
     goOn.countDown();
     end.join();
     assertThat(looks).hasValue(1);
