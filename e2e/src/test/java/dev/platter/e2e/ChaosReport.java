@@ -47,7 +47,7 @@ record ChaosReport(
 
     %s
     A *pause* is what a guest noticed: its write waited, or it got no processor. A *silence* is what a reader of `kubectl logs` noticed: while the daemon or containerd is away, lines
-    wait, and none is lost.
+    wait, and none is lost. A daemon that was killed several times in ten minutes is away for minutes: the kubelet waits longer each time before it starts such a container again.
 
     Live migration has [a chaos of its own](chaos-migrations.md).
     """
