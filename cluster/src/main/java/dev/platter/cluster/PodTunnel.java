@@ -13,7 +13,9 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -21,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A port of this machine that leads to one of a pod, through the API server; each connection has a
- * WebSocket of its own.
+ * WebSocket of its own, which cannot end in one direction alone.
  *
  * <p>The Kubernetes client has port-forwards, too, but they lose bytes: the JDK's WebSocket refuses
  * a message while another is on its way, and nobody there looks at the refusal.
@@ -31,6 +33,9 @@ public final class PodTunnel implements AutoCloseable {
   private static final int BACKLOG = 16;
   private static final int PIECE = 32 << 10;
   private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  /** For what is still on its way from a pod that has closed its end. */
+  private static final Duration LEAVE = Duration.ofSeconds(2);
 
   /** Between looks whether a message has gone, of which nobody tells. */
   private static final long FIRST_LOOK = 100_000;
@@ -80,23 +85,25 @@ public final class PodTunnel implements AutoCloseable {
   private final class Passage implements WebSocket.Listener {
     private static final byte DATA = 0;
     private final Socket near;
+    private final CountDownLatch left = new CountDownLatch(1);
     private int begun;
-    private volatile boolean left;
 
     Passage(Socket near) {
       this.near = near;
-      passages.add(this);
     }
 
     void run() {
+      passages.add(this);
       WebSocket far = null;
       try {
-        far = connect();
-        send(far);
+        if (!server.isClosed()) {
+          far = connect();
+          send(far);
+        }
       } catch (IOException | InterruptedException e) {
         // Either end is gone; so does the other.
       } finally {
-        if (far != null && !left) {
+        if (far != null && left.getCount() > 0) {
           far.sendClose(1000, "done");
         }
         end();
@@ -104,25 +111,32 @@ public final class PodTunnel implements AutoCloseable {
     }
 
     private WebSocket connect() throws IOException, InterruptedException {
+      var opening = new CompletableFuture<WebSocket>();
       try {
-        return client
-            .getHttpClient()
-            .newWebSocketBuilder()
-            .uri(uri)
-            .subprotocol(PROTOCOL)
-            .buildAsync(this)
-            .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        opening =
+            client
+                .getHttpClient()
+                .newWebSocketBuilder()
+                .uri(uri)
+                .subprotocol(PROTOCOL)
+                .buildAsync(this);
+        return opening.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
       } catch (ExecutionException | TimeoutException e) {
-        refusal = told(e);
+        refusal = told(e.getCause());
         throw new IOException("no way to the pod", e);
+      } catch (RuntimeException e) {
+        refusal = told(e);
+        throw new IOException("no way to the API server", e);
+      } finally {
+        opening.cancel(true); // If it comes later, nobody wants it any more.
       }
     }
 
-    private static String told(Exception e) {
-      return switch (e.getCause()) {
+    private static String told(@Nullable Throwable why) {
+      return switch (why) {
         case WebSocketHandshakeException refused -> "it answers " + refused.getResponse().code();
-        case Throwable other -> String.valueOf(other.getMessage());
-        case null -> "it does not answer";
+        case Throwable other when other.getMessage() != null -> other.getMessage();
+        case null, default -> "it does not answer";
       };
     }
 
@@ -133,6 +147,7 @@ public final class PodTunnel implements AutoCloseable {
       piece[0] = DATA;
       for (int n; (n = in.read(piece, 1, PIECE)) >= 0; ) {
         if (!far.send(ByteBuffer.wrap(piece, 0, 1 + n))) {
+          boolean _ = left.await(LEAVE.toMillis(), TimeUnit.MILLISECONDS); // It may have answered.
           return;
         }
         for (long look = FIRST_LOOK;
@@ -160,7 +175,7 @@ public final class PodTunnel implements AutoCloseable {
       var bytes = new byte[message.remaining()];
       message.get(bytes);
       if (bytes.length == 0 || bytes[0] != DATA) {
-        refusal = new String(bytes, StandardCharsets.UTF_8).strip();
+        refusal = new String(bytes, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}+", " ").strip();
         throw new IOException("the pod cannot be reached");
       }
       refusal = null;
@@ -169,13 +184,13 @@ public final class PodTunnel implements AutoCloseable {
 
     @Override
     public void onClose(WebSocket far, int code, String reason) {
-      left = true;
+      left.countDown();
       end();
     }
 
     @Override
     public void onError(WebSocket far, Throwable error) {
-      left = true;
+      left.countDown();
       end();
     }
 

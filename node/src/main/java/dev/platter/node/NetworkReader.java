@@ -23,6 +23,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -103,6 +104,8 @@ final class NetworkReader {
       throw Cancellation.cancelled();
     } catch (WebRefusal e) {
       throw e.told();
+    } catch (FileAlreadyExistsException e) {
+      throw e; // Ours is what is not there; this must not be deleted.
     } catch (IOException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,

@@ -109,6 +109,24 @@ class NetworkReaderTest {
     assertThat(layout().run()).isEmptyDirectory();
   }
 
+  /** As a step of a plan makes the copy: what fails is taken away, unless it was there before. */
+  @ParameterizedTest
+  @ValueSource(strings = {"iscsi, CHAP", "rbd, cephx"})
+  void aFileThatIsThereIsSomebodyElsesAndStays(String kind) throws Exception {
+    var name = "taken-" + kind.replaceAll("[^a-z]", "");
+    var disk = plan(storage.kinds().get(kind).store(name, content));
+    var reader = new NetworkReader(layout(), ServerNames.AS_WRITTEN, Progress.NONE);
+    var copy = Files.writeString(work.resolve(name + ".copy"), "theirs");
+    assertThatThrownBy(
+            () ->
+                StepRunner.create(
+                    copy.toString(),
+                    path -> reader.copy(disk, secrets(storage.secrets()), path, size -> size)))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining(copy.toString());
+    assertThat(copy).hasContent("theirs");
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"iscsi, CHAP", "rbd, cephx"})
   void aWrongPasswordIsAnErrorThatDoesNotShowIt(String kind) throws Exception {

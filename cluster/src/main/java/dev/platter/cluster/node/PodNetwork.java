@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.UUID;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The network of a pod's guest is the pod's: passt, a process in the pod's network namespace, takes
@@ -37,7 +36,10 @@ final class PodNetwork {
   private static final String CONNECT =
       """
       $^F = 255;
+      $SIG{ALRM} = sub { die "QEMU does not answer\\n" };
+      alarm 10;
       socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(shift)) or die "QEMU: $!\\n";
+      alarm 0;
       defined($pid = fork) or die "fork: $!\\n";
       if ($pid) { print $pid; exit }
       open(STDOUT, ">&", STDERR);
@@ -129,7 +131,8 @@ final class PodNetwork {
     var until = System.nanoTime() + PATIENCE.toNanos();
     try {
       while (process(vm).isEmpty()) {
-        if (!passt.isAlive()) {
+        if (command(Long.toString(passt.pid()))
+            .isEmpty()) { // Also if nobody has waited for its end.
           throw failed(lastLine(output));
         }
         if (System.nanoTime() > until) {
@@ -146,10 +149,21 @@ final class PodNetwork {
   /** One of an earlier start may still have the pod's ports. */
   private void end(UUID vm) throws IOException {
     var process = process(vm);
-    if (process.isPresent()) {
-      var handle = ProcessHandle.of(process.getAsLong());
-      handle.ifPresent(ProcessHandle::destroyForcibly);
-      handle.ifPresent(h -> h.onExit().orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join());
+    if (process.isEmpty()) {
+      return;
+    }
+    ProcessHandle.of(process.getAsLong()).ifPresent(ProcessHandle::destroyForcibly);
+    var until = System.nanoTime() + PATIENCE.toNanos();
+    try {
+      while (process(vm).isPresent()) {
+        if (System.nanoTime() > until) {
+          throw failed("passt does not end");
+        }
+        Thread.sleep(POLL);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw failed("interrupted");
     }
   }
 

@@ -48,6 +48,10 @@ final class Pace extends FilterInputStream {
   }
 
   private synchronized void has(int bytes) {
+    if (bytes > 0 && tooSlow) { // At the last moment.
+      tooSlow = false;
+      boolean _ = Thread.interrupted();
+    }
     waited += System.nanoTime() - waitingSince;
     waitingSince = 0;
     came += bytes;

@@ -197,13 +197,15 @@ public final class UploadServer implements AutoCloseable {
   }
 
   private Answer take(Exchange exchange, boolean form) {
-    var gone = paces.cutStill(STILL);
     var pace = paces.begin(exchange.body());
     try {
-      if (gone) {
-        upload.awaitIdle(LEAVE);
+      var part = form ? formPart(exchange.head(), pace) : part(exchange.head(), pace);
+      var answer = upload.take(part);
+      if (answer.status() != 503 || !paces.cutStill(STILL)) {
+        return answer;
       }
-      return upload.take(form ? formPart(exchange.head(), pace) : part(exchange.head(), pace));
+      upload.awaitIdle(LEAVE);
+      return upload.take(part);
     } catch (IOException | IllegalArgumentException e) {
       return Answer.of(400, 400, "Request", String.valueOf(e.getMessage()));
     } finally {

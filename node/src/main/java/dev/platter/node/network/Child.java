@@ -22,7 +22,8 @@ import java.util.function.Consumer;
  *
  * <p>The kernel means the <em>thread</em> that started it. Therefore one thread starts it, reads
  * what it says and waits for its end. (Should we be killed in the instant before the program has
- * asked for that signal, it goes on; a qemu-nbd that never sees a client then stays.)
+ * asked for that signal, it goes on; a qemu-nbd that never sees a client then stays, and a qemu-img
+ * that copies comes to its end, or finds its file locked by the next.)
  */
 final class Child {
   private static final int MOST_OUTPUT = 16 << 10;
@@ -135,7 +136,10 @@ final class Child {
     return process.exitValue();
   }
 
-  /** How many bytes it has read and written so far, wherever; -1 when it has ended. */
+  /**
+   * How many bytes it has read and written so far, wherever; -1 if that is not known, or it has
+   * ended.
+   */
   long bytesMoved() {
     try {
       long moved = 0;

@@ -156,7 +156,7 @@ public final class RemoteCopy implements AutoCloseable {
         progress.copied(told, size);
       }
       long now = copier.bytesMoved();
-      if (now - moved >= STEP) {
+      if (now < 0 || now - moved >= STEP) {
         moved = now;
         movedAt = System.nanoTime();
       } else if (System.nanoTime() - movedAt > patience.toNanos()) {
