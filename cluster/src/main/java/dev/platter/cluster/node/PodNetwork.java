@@ -94,7 +94,7 @@ final class PodNetwork {
     var connected = false;
     try {
       pod.move(passt.pid());
-      await(vm, passt, output);
+      awaitReady(vm, passt, output);
       // A launcher that ends leaves its number to others.
       if (!namespace(Path.of("/proc", Long.toString(passt.pid()))).equals(namespace)) {
         throw failed("the launcher has ended");
@@ -127,37 +127,38 @@ final class PodNetwork {
     return Files.readSymbolicLink(process.resolve("ns/net"));
   }
 
-  private void await(UUID vm, ProcessHandle passt, Path output) throws IOException {
-    var until = System.nanoTime() + PATIENCE.toNanos();
-    try {
-      while (process(vm).isEmpty()) {
-        if (command(Long.toString(passt.pid()))
-            .isEmpty()) { // Also if nobody has waited for its end.
-          throw failed(lastLine(output));
-        }
-        if (System.nanoTime() > until) {
-          throw failed("passt does not get ready");
-        }
-        Thread.sleep(POLL);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw failed("interrupted");
-    }
+  private void awaitReady(UUID vm, ProcessHandle passt, Path output) throws IOException {
+    await(
+        "passt does not get ready",
+        () -> {
+          var ready = process(vm).isPresent();
+          // Nothing is left of its command when it has ended, also if nobody has waited for that.
+          if (!ready && command(Long.toString(passt.pid())).isEmpty()) {
+            throw failed(lastLine(output));
+          }
+          return ready;
+        });
   }
 
   /** One of an earlier start may still have the pod's ports. */
   private void end(UUID vm) throws IOException {
     var process = process(vm);
-    if (process.isEmpty()) {
-      return;
+    if (process.isPresent()) {
+      ProcessHandle.of(process.getAsLong()).ifPresent(ProcessHandle::destroyForcibly);
+      await("passt does not end", () -> process(vm).isEmpty());
     }
-    ProcessHandle.of(process.getAsLong()).ifPresent(ProcessHandle::destroyForcibly);
+  }
+
+  private interface Look {
+    boolean isSo() throws IOException;
+  }
+
+  private static void await(String otherwise, Look look) throws IOException {
     var until = System.nanoTime() + PATIENCE.toNanos();
     try {
-      while (process(vm).isPresent()) {
+      while (!look.isSo()) {
         if (System.nanoTime() > until) {
-          throw failed("passt does not end");
+          throw failed(otherwise);
         }
         Thread.sleep(POLL);
       }

@@ -143,22 +143,14 @@ class RemoteCopyTest {
 
   @Test
   void secretsReachQemuAndNobodyElse() throws IOException {
-    Path luks = directory.resolve("disk.luks");
-    Path key = Files.writeString(directory.resolve("key"), "correct horse, battery=staple");
-    // It measures how fast it is, and now and then is interrupted just then.
-    run(
-        "sh",
-        "-c",
-        "for i in 1 2 3 4 5; do qemu-img create -q --object secret,id=k,file=%s -f luks -o"
-                .formatted(key)
-            + " key-secret=k,iter-time=10 %s 8M && exit 0; done; exit 1".formatted(luks));
-    var right = new SecretValue("k", Files.readAllBytes(key));
-    try (var begun = RemoteCopy.begin(luks(luks, right), copy)) {
+    var luks = LuksDisk.make(directory);
+    var right = new SecretValue("k", luks.password());
+    try (var begun = RemoteCopy.begin(luks.with(right), copy)) {
       assertThat(begun.finish(0, (_, _) -> {})).isEqualTo(8 << 20);
     }
     var wrong = new SecretValue("k", "Invalid password".getBytes(UTF_8));
     Path other = directory.resolve("other.raw");
-    assertThatThrownBy(() -> RemoteCopy.begin(luks(luks, wrong), other))
+    assertThatThrownBy(() -> RemoteCopy.begin(luks.with(wrong), other))
         .hasMessageContaining("***, cannot unlock any keyslot");
     assertThat(other).doesNotExist();
     try (var begun = RemoteCopy.begin(stuck(right), other)) {
@@ -168,15 +160,6 @@ class RemoteCopyTest {
           .doesNotContain("horse");
       assertThat(Files.readString(process.resolve("environ"))).doesNotContain("horse");
     }
-  }
-
-  /** An encrypted disk stands for all drivers with secrets: it opens with the right one only. */
-  private static Target luks(Path disk, SecretValue secret) {
-    return new Target(
-        "{\"driver\":\"luks\",\"key-secret\":\"k\",\"file\":{\"driver\":\"file\",\"filename\":\""
-            + disk
-            + "\"}}",
-        List.of(secret));
   }
 
   @Test

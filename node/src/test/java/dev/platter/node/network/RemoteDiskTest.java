@@ -109,37 +109,18 @@ class RemoteDiskTest {
 
   @Test
   void severalSecretsReachQemuAndNobodyElse() throws IOException {
-    Path luks = directory.resolve("disk.luks");
-    Path key = Files.writeString(directory.resolve("key"), "correct horse, battery=staple");
-    // It measures how fast it is, and now and then is interrupted just then.
-    run(
-        "sh",
-        "-c",
-        "for i in 1 2 3 4 5; do qemu-img create -q --object secret,id=k,file=%s -f luks -o"
-                .formatted(key)
-            + " key-secret=k,iter-time=10 %s 8M && exit 0; done; exit 1".formatted(luks));
-    var secrets =
-        List.of(
-            new SecretValue("other", new byte[] {0, 1, (byte) 200}),
-            new SecretValue("k-1", Files.readAllBytes(key)));
-    try (var open = RemoteDisk.open(luks(luks, secrets), sockets)) {
+    var luks = LuksDisk.make(directory);
+    var other = new SecretValue("other", new byte[] {0, 1, (byte) 200});
+    var right = new SecretValue("k-1", luks.password());
+    try (var open = RemoteDisk.open(luks.with(other, right), sockets)) {
       assertThat(open.size()).isEqualTo(8 << 20);
       Path process = Path.of("/proc", Long.toString(open.pid()));
       assertThat(Files.readString(process.resolve("cmdline"))).doesNotContain("horse");
       assertThat(Files.readString(process.resolve("environ"))).doesNotContain("horse");
     }
-    var wrong = List.of(new SecretValue("k-1", "Invalid password".getBytes(UTF_8)));
-    assertThatThrownBy(() -> RemoteDisk.open(luks(luks, wrong), sockets))
+    var wrong = new SecretValue("k-1", "Invalid password".getBytes(UTF_8));
+    assertThatThrownBy(() -> RemoteDisk.open(luks.with(wrong), sockets))
         .hasMessageContaining("***, cannot unlock any keyslot");
-  }
-
-  /** An encrypted disk stands for all drivers with secrets: it opens with the right one only. */
-  private static Target luks(Path disk, List<SecretValue> secrets) {
-    return new Target(
-        "{\"driver\":\"luks\",\"key-secret\":\"k-1\",\"file\":{\"driver\":\"file\",\"filename\":\""
-            + disk
-            + "\"}}",
-        secrets);
   }
 
   @Test
