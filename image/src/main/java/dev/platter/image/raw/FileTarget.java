@@ -4,16 +4,20 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** A file that starts as one hole, so that zeros cost nothing. */
 final class FileTarget implements RawTarget {
-  /** So much waits in memory before the disk is set to work, which then writes while we read. */
-  private static final long STRIDE = 16 << 20;
+  /**
+   * After so long the disk is set to work on what waits in memory, and writes while we read. It
+   * costs processor time to begin that, which copies that take no longer need not spend.
+   */
+  private static final long PATIENCE = Duration.ofMillis(200).toNanos();
 
   private final FileChannel channel;
   private final @Nullable NativeFile file;
-  private long waiting;
+  private long begun = System.nanoTime();
 
   FileTarget(FileChannel channel, @Nullable NativeFile file) {
     this.channel = channel;
@@ -57,11 +61,10 @@ final class FileTarget implements RawTarget {
   /** One at a time: the kernel lets only one write to a file, and whoever waits there, spins. */
   @Override
   public synchronized void write(ByteBuffer bytes, long at) throws IOException {
-    waiting += bytes.remaining();
     SparseWriter.write(channel, bytes, at);
-    if (waiting >= STRIDE && file != null) {
+    if (file != null && System.nanoTime() - begun > PATIENCE) {
       file.startWriting();
-      waiting = 0;
+      begun = System.nanoTime();
     }
   }
 

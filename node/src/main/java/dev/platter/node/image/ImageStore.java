@@ -111,8 +111,7 @@ final class ImageStore implements AutoCloseable {
             }
             var disk = DiskOpener.open(directory, source, found, shared, keepsakes);
             var image = LazyImage.open(this, disk, reference, digest, before.orElse(null));
-            keepsakes.keep();
-            image.keepRecord();
+            image.keep(keepsakes);
             return image;
           } catch (IOException | RuntimeException e) {
             if (before.isEmpty()) {

@@ -17,11 +17,7 @@ final class Keepsakes {
     files.put(file, bytes);
   }
 
-  void keep() {
-    Thread.ofPlatform().name("keep").daemon().start(this::write);
-  }
-
-  private void write() {
+  void write() {
     files.forEach(
         (file, bytes) -> {
           try {

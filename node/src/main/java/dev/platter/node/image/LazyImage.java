@@ -219,18 +219,20 @@ final class LazyImage implements AutoCloseable {
   }
 
   /**
-   * Makes durable, aside, what {@link ImageStore#show} has shown: a guest waits for its first
-   * block.
+   * Makes durable, aside, what {@link ImageStore#show} has shown and what the image was opened by:
+   * a guest waits for its first block. Once the image is closed nothing is written any more, since
+   * its directory may be removed then.
    */
-  void keepRecord() {
-    Thread.ofPlatform().name("keep-record").daemon().start(this::keepRecordNow);
+  void keep(Keepsakes keepsakes) {
+    Thread.ofPlatform().name("keep").daemon().start(() -> keepNow(keepsakes));
   }
 
-  private void keepRecordNow() {
+  private void keepNow(Keepsakes keepsakes) {
     synchronized (recording) {
       if (closing) {
         return;
       }
+      keepsakes.write();
       try {
         if (!ended()) { // Then it was published, and a second time would look like being wanted.
           store.publish(record);
