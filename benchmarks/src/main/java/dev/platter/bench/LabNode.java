@@ -7,13 +7,13 @@ import dev.platter.node.Node;
 import dev.platter.node.NodeConfig;
 import dev.platter.node.Progress;
 import dev.platter.node.VmStatus;
+import dev.platter.node.program.Arguments;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
@@ -119,10 +119,7 @@ final class LabNode implements AutoCloseable {
   private List<ProcessHandle> processes() {
     return ProcessHandle.current()
         .descendants()
-        .filter(
-            process ->
-                Arrays.asList(process.info().arguments().orElse(new String[0]))
-                    .contains(directory.toString()))
+        .filter(process -> Arguments.of(process).contains(directory.toString()))
         .toList();
   }
 

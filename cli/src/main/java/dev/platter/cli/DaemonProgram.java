@@ -1,5 +1,6 @@
 package dev.platter.cli;
 
+import dev.platter.node.program.Arguments;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,7 +35,7 @@ final class DaemonProgram {
    */
   private static List<String> jvm() {
     var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    var arguments = ProcessHandle.current().info().arguments().map(List::of).orElse(List.of());
+    var arguments = Arguments.own();
     var main = arguments.indexOf(Main.class.getName());
     var out = new ArrayList<String>();
     out.add(java);
@@ -45,7 +46,7 @@ final class DaemonProgram {
               "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path")));
       return out;
     }
-    arguments.subList(0, main).stream()
+    arguments.subList(1, main).stream()
         .filter(argument -> !argument.startsWith("-XX:TieredStopAtLevel"))
         .forEach(out::add);
     return out;
