@@ -5,9 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -31,10 +29,14 @@ record Cdi(Path programs, Path data, Path scratch) {
   }
 
   private ProcessBuilder command(String program, Map<String, String> settings) {
-    var words = new ArrayList<>(List.of(LAB.resolve("run"), data, scratch));
-    words.add(programs.resolve(program));
-    var builder = new ProcessBuilder(words.stream().map(Path::toString).toList());
-    builder.command().addAll(List.of("-v=1", "-alsologtostderr"));
+    var builder =
+        new ProcessBuilder(
+            LAB.resolve("run").toString(),
+            data.toString(),
+            scratch.toString(),
+            programs.resolve(program).toString(),
+            "-v=1",
+            "-alsologtostderr");
     builder.environment().putAll(settings);
     return builder
         .redirectErrorStream(true)
