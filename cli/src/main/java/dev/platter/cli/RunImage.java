@@ -22,7 +22,6 @@ import picocli.CommandLine.Option;
 /** What {@code run} needs to know of a container image that it runs without a file. */
 final class RunImage {
   private static final int MOST_NAME = 40;
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   @Option(
       names = "--image",
@@ -99,7 +98,8 @@ final class RunImage {
     var object =
         Map.of("kind", "VirtualMachine", "metadata", metadata, "spec", Map.of("domain", domain));
     try {
-      return JSON.writeValueAsString(object);
+      return new ObjectMapper()
+          .writeValueAsString(object); // not before: every command makes one of these
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("maps and lists always make JSON", e);
     }

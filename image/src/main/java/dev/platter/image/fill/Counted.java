@@ -8,7 +8,7 @@ import java.util.function.LongConsumer;
 
 /** Counts and hashes a file as it comes. */
 final class Counted extends FilterInputStream {
-  private final FileDigest sha = FileDigest.start();
+  private final FileDigest sha = new DigestAside(FileDigest.start());
   private final LongConsumer progress;
   private long count;
 

@@ -15,7 +15,8 @@ import java.util.Optional;
  *
  * <p>{@code -Dplatter.libcrypto=off} does without.
  */
-sealed interface FileDigest extends AutoCloseable {
+sealed interface FileDigest extends AutoCloseable
+    permits FileDigest.OfTheJdk, FileDigest.Libcrypto, DigestAside {
   void update(byte[] bytes, int from, int length);
 
   /** Once, at the end. */

@@ -105,13 +105,16 @@ class LzmaTest {
   @Test
   void aDigestIsTheSameWhoeverMakesIt() {
     try (var digest = FileDigest.start();
+        var aside = new DigestAside(FileDigest.start());
         var ofTheJdk = new FileDigest.OfTheJdk(Digest.sha256())) {
       for (int at = 0; at < plain.length; at += 100_000) {
         int n = Math.min(100_000, plain.length - at);
         digest.update(plain, at, n);
+        aside.update(plain, at, n);
         ofTheJdk.update(plain, at, n);
       }
       assertThat(digest.finish()).isEqualTo(ofTheJdk.finish()).isEqualTo(Digest.of(plain));
+      assertThat(aside.finish()).isEqualTo(Digest.of(plain));
     }
   }
 }
