@@ -29,7 +29,7 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
   private static final long serialVersionUID = 1L;
 
   /** Of the object whose disk this one has; null for one that says itself where its disk is. */
-  private transient @Nullable String sharedVersion;
+  private transient @Nullable String referredVersion;
 
   /**
    * @param digest of the file as it comes, packed; of an image, that of its manifest
@@ -51,11 +51,11 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
       @Nullable Registry registry,
       @Nullable Http http,
       @Nullable S3 s3,
-      @Nullable Shared diskImport) {}
+      @Nullable Reference diskImport) {}
 
   /** Another {@code DiskImport}, whose disk this one has: that of another namespace, as a rule. */
   @JsonIgnoreProperties(ignoreUnknown = true)
-  public record Shared(String namespace, String name) {
+  public record Reference(String namespace, String name) {
     @Override
     public String toString() {
       return namespace + "/" + name;
@@ -108,24 +108,24 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
 
   @Override
   public boolean observed() {
-    return DiskSource.super.observed() && Objects.equals(sharedVersion, said().observedSource());
+    return DiskSource.super.observed() && Objects.equals(referredVersion, said().observedSource());
   }
 
   @Override
   public String version() {
     var own = DiskSource.super.version();
-    return sharedVersion == null ? own : own + "/" + sharedVersion;
+    return referredVersion == null ? own : own + "/" + referredVersion;
   }
 
   /** The object that it names instead of saying where its disk is; null if it says so. */
-  public @Nullable Shared shared() {
+  public @Nullable Reference reference() {
     Spec spec = getSpec();
     return spec == null ? null : spec.source().diskImport();
   }
 
   /** The version of the object whose disk this one has; null if that is its own. */
-  public @Nullable String sharedVersion() {
-    return sharedVersion;
+  public @Nullable String referredVersion() {
+    return referredVersion;
   }
 
   /** Whether only pods of its own namespace can fetch the disk. */
@@ -147,7 +147,7 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
     out.setMetadata(getMetadata());
     out.setSpec(new Spec(theirs.source(), digest, theirs.format(), getSpec().immediate()));
     out.setStatus(getStatus());
-    out.sharedVersion = named.version();
+    out.referredVersion = named.version();
     return out;
   }
 

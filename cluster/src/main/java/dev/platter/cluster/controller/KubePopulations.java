@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 /** Those of the API server. Volumes and storage classes are asked for when they matter. */
 final class KubePopulations implements Populations, AutoCloseable {
   private static final String BY_SOURCE = "source";
-  private static final String BY_SHARED = "shared";
+  private static final String BY_REFERRED = "referred";
   private static final PatchContext MERGE = PatchContext.of(PatchType.JSON_MERGE);
   private static final Duration PATIENCE = Duration.ofSeconds(1);
   private static final System.Logger LOG = System.getLogger(KubePopulations.class.getName());
@@ -72,9 +72,9 @@ final class KubePopulations implements Populations, AutoCloseable {
     imports = client.resources(DiskImport.class).inAnyNamespace().runnableInformer(0);
     imports.addIndexers(
         Map.of(
-            BY_SHARED,
+            BY_REFERRED,
             source ->
-                Optional.ofNullable(source.shared()).map(DiskImport.Shared::toString).stream()
+                Optional.ofNullable(source.reference()).map(DiskImport.Reference::toString).stream()
                     .toList()));
     uploads = client.resources(DiskUpload.class).inAnyNamespace().runnableInformer(0);
     images = client.resources(VmImage.class).inAnyNamespace().runnableInformer(0);
@@ -95,8 +95,8 @@ final class KubePopulations implements Populations, AutoCloseable {
   }
 
   /** Those whose disk is that of the object. */
-  List<DiskImport> sharing(DiskImport source) {
-    return imports.getIndexer().byIndex(BY_SHARED, Owned.key(source));
+  List<DiskImport> referring(DiskImport source) {
+    return imports.getIndexer().byIndex(BY_REFERRED, Owned.key(source));
   }
 
   SharedIndexInformer<DiskUpload> uploads() {

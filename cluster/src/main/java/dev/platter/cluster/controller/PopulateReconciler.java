@@ -70,18 +70,18 @@ final class PopulateReconciler implements ControlLoop.Work {
       claims.forEach(claim -> abandon(key, claim));
       return null;
     }
-    var shared = SharedDisk.of(found, cluster);
-    var source = shared.source();
+    var referred = ReferredDisk.of(found, cluster);
+    var source = referred.source();
     if (source instanceof DiskImport disk && !disk.observed()) {
       originals.removeOld(disk);
     }
-    var looks = heard(source, claims.stream().map(claim -> look(shared, claim)).toList());
+    var looks = heard(source, claims.stream().map(claim -> look(referred, claim)).toList());
     for (var i = 0; i < looks.size(); i++) {
       tell(source, claims.get(i), before(source, claims.get(i)), looks.get(i).claim());
     }
     var unused = source instanceof DiskImport disk && disk.pinned() && claims.isEmpty();
     var since = unused ? Optional.ofNullable(source.said().unusedSince()).orElse(now()) : null;
-    say(shared, looks.stream().map(Population.Look::claim).toList(), since);
+    say(referred, looks.stream().map(Population.Look::claim).toList(), since);
     if (cdi) {
       looks.forEach(look -> annotate(claims, look.claim()));
     }
@@ -96,13 +96,13 @@ final class PopulateReconciler implements ControlLoop.Work {
     return source.said().of(claim.getMetadata().getName(), claim.getMetadata().getUid());
   }
 
-  private Population.Look look(SharedDisk shared, PersistentVolumeClaim claim) {
-    var before = before(shared.source(), claim);
-    var obstacle = shared.obstacle();
+  private Population.Look look(ReferredDisk referred, PersistentVolumeClaim claim) {
+    var before = before(referred.source(), claim);
+    var obstacle = referred.obstacle();
     return Refusals.told(
         () ->
             obstacle == null
-                ? population.look(shared.source(), claim, before)
+                ? population.look(referred.source(), claim, before)
                 : population.withheld(obstacle, claim, before),
         why -> Population.refused(before, Refusals.message(why)));
   }
@@ -201,18 +201,18 @@ final class PopulateReconciler implements ControlLoop.Work {
     cluster.event(source, reason, claim.getMetadata().getName() + ": " + message);
   }
 
-  private void say(SharedDisk shared, List<FilledClaim> claims, @Nullable String unusedSince) {
+  private void say(ReferredDisk referred, List<FilledClaim> claims, @Nullable String unusedSince) {
     var sorted = claims.stream().sorted(Comparator.comparing(FilledClaim::name)).toList();
-    var source = shared.source();
+    var source = referred.source();
     var said = source.said();
     var status =
         switch (source) {
           case DiskSource disk ->
               new FillStatus(
                   sorted,
-                  conditions(disk, shared.obstacle(), sorted),
+                  conditions(disk, referred.obstacle(), sorted),
                   disk.getMetadata().getGeneration(),
-                  disk instanceof DiskImport wanted ? wanted.sharedVersion() : null,
+                  disk instanceof DiskImport wanted ? wanted.referredVersion() : null,
                   unusedSince);
           // The rest is said by who imports it.
           case VmImage _ ->

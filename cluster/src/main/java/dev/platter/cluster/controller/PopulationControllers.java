@@ -62,7 +62,7 @@ final class PopulationControllers implements AutoCloseable {
     var key = SourceKey.of(source);
     loop.add(key.toString());
     var version = populations.source(key) == null ? null : source.version();
-    populations.sharing(source).stream()
+    populations.referring(source).stream()
         .filter(it -> !Objects.equals(it.said().observedSource(), version))
         .forEach(it -> loop.add(SourceKey.of(it).toString()));
   }

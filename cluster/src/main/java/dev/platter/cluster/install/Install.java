@@ -138,7 +138,7 @@ public final class Install {
             .lines("poolVolumes", poolVolumes(options.pools()));
     var documents = new ArrayList<String>();
     documents.add(template.fill("namespace.yaml"));
-    documents.add(template.fill("shared-disks.yaml"));
+    documents.add(template.fill("disk-references.yaml"));
     documents.add(crds.fill("crds.yaml"));
     documents.add(crds.fill("identities.yaml"));
     documents.add(fills());

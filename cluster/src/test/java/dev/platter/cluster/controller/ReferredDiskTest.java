@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Claims of one namespace are filled from what is in another, on a cluster in memory. */
-class SharedDiskTest {
+class ReferredDiskTest {
   private static final String KEY = "DiskImport/team/base";
   private static final String URL = "https://a.example/d.qcow2";
 
@@ -55,7 +55,7 @@ class SharedDiskTest {
   }
 
   private static DiskImport.Source naming(String namespace, String name) {
-    return new DiskImport.Source(null, null, null, new DiskImport.Shared(namespace, name));
+    return new DiskImport.Source(null, null, null, new DiskImport.Reference(namespace, name));
   }
 
   private void claim(String name) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * jane may do everything but use what is there, joe may use {@code debian}, those of the group
  * {@code devs} all of it, and admin may do everything. Mary may use all in {@code other}.
  */
-class SharedDisksAtApiServerTest {
+class DiskReferencesAtApiServerTest {
   @TempDir static Path work;
   private static ApiServer api;
   private static ApiCluster cluster;
@@ -134,10 +134,10 @@ class SharedDisksAtApiServerTest {
   }
 
   private static Shell.Result create(
-      String who, String name, String from, String shared, Object... more) throws IOException {
+      String who, String name, String from, String referred, Object... more) throws IOException {
     var words = new ArrayList<Object>(List.of("create"));
     words.addAll(Arrays.asList(more));
-    return with(who, disk("team", name, naming(from, shared)), words.toArray());
+    return with(who, disk("team", name, naming(from, referred)), words.toArray());
   }
 
   private static Shell.Result patch(String who, String name, String patch, Object... more) {
@@ -296,7 +296,7 @@ class SharedDisksAtApiServerTest {
         Install.yaml(
             new Install.Options(
                 "vms", "a", "Never", List.of(), "loop*", List.of(), "/k", false, false));
-    assertThat(yaml.indexOf("policyName: platter-shared-disks"))
+    assertThat(yaml.indexOf("policyName: platter-disk-references"))
         .isPositive()
         .isLessThan(yaml.indexOf("name: diskimports.platter.dev"));
     assertThat(yaml).doesNotContain("subjectaccessreviews");
