@@ -17,16 +17,20 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * Claims of one namespace are made from disks of another, as the examples have it, by somebody who
- * may edit his own namespace and use one disk of the other; qemu-img on the node judges.
+ * Claims of one namespace are made from disks of another, as the examples have it: by somebody who
+ * may edit one namespace and use one disk of the other, which somebody gave who rules that one.
+ * qemu-img on the node judges.
  */
 class DiskReferenceTest {
   private static final Path EXAMPLES =
       Path.of(System.getProperty("repo.root"), "examples", "cluster");
-  private static final List<String> DANA = List.of("--as=dana", "--as-group=team");
+  /** Rules the other namespace, and nothing else. */
+  private static final List<String> OLGA = List.of("-n", "golden", "--as=olga");
+
+  private static final List<String> DANA = List.of("-n", "team", "--as=dana", "--as-group=team");
 
   /** May edit the namespace as well, and is not in the group. */
-  private static final List<String> EVE = List.of("--as=eve", "--as-group=others");
+  private static final List<String> EVE = List.of("-n", "team", "--as=eve", "--as-group=others");
 
   private static HostPathCsi driver;
 
@@ -61,13 +65,31 @@ class DiskReferenceTest {
     return shared()
         .kube()
         .tryKubectl(
-            Stream.of(Stream.of("-n", "team"), user.stream(), Stream.of(words))
-                .flatMap(it -> it)
-                .toArray());
+            Stream.concat(user.stream(), Stream.of(words)).toArray());
   }
 
   private static String example(String name) throws IOException {
     return Files.readString(EXAMPLES.resolve(name));
+  }
+
+  private static void may(List<String> user, String verb) {
+    shared()
+        .await(
+            "the roles do not have the rights that were added to them",
+            () -> in(user, "auth", "can-i", verb, "diskimports.platter.dev").out(),
+            text -> text.startsWith("yes"));
+  }
+
+  /** The administrator's part of the example, and then that of who rules the namespace. */
+  private static void golden(String example) throws IOException {
+    var owners = example.indexOf("---\n# From here on");
+    shared().apply(example.substring(0, owners));
+    shared()
+        .kubectl(
+            "-n", "golden", "create", "rolebinding", "olga", "--clusterrole=admin", "--user=olga");
+    may(OLGA, "use");
+    var made = apply(OLGA, example.substring(owners));
+    assertThat(made.status()).as(made.output()).isZero();
   }
 
   private static String claim() throws IOException {
@@ -81,8 +103,7 @@ class DiskReferenceTest {
   }
 
   private static void isThere(String claim, Path disk) {
-    var user = List.<String>of();
-    var volume = in(user, "get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}").out();
+    var volume = in(DANA, "get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}").out();
     var handle = shared().kubectl("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}");
     var path = "/var/lib/kubelet/plugins/csi-hostpath/data/" + handle;
     assertThat(
@@ -98,18 +119,12 @@ class DiskReferenceTest {
     var disk = MarkerGuest.qcow2();
     var digest = "sha256:" + Shell.run("sha256sum", disk).substring(0, 64);
     try (var web = FileServer.http(shared().kube().outside(), disk.getParent())) {
-      shared()
-          .apply(
-              example("golden-disks.yaml")
-                  .replaceFirst("url: .*", "url: " + web.url(disk.getFileName().toString()))
-                  .replaceFirst("digest: .*", "digest: " + digest));
-      for (var user : List.of(DANA, EVE)) {
-        shared()
-            .await(
-                "edit does not have the rights that were added to it",
-                () -> in(user, "auth", "can-i", "create", "diskimports.platter.dev").out(),
-                text -> text.startsWith("yes"));
-      }
+      golden(
+          example("golden-disks.yaml")
+              .replaceFirst("url: .*", "url: " + web.url(disk.getFileName().toString()))
+              .replaceFirst("digest: .*", "digest: " + digest));
+      may(DANA, "create");
+      may(EVE, "create");
       var refused = apply(EVE, claim());
       assertThat(refused.err())
           .contains("user \"eve\" cannot use diskimports.platter.dev \"debian-12\"");
@@ -125,10 +140,9 @@ class DiskReferenceTest {
     }
 
     // The owner names another place for another disk, and then no more: what is filled stays.
-    shared()
-        .kubectl(
-            "-n",
-            "golden",
+    var changed =
+        in(
+            OLGA,
             "patch",
             "diskimport",
             "debian-12",
@@ -136,6 +150,7 @@ class DiskReferenceTest {
             "-p",
             "{\"spec\": {\"digest\": null, \"source\": {\"http\": null, \"registry\": {\"image\":"
                 + " \"%s\"}}}}".formatted(shared().markerByDigest()));
+    assertThat(changed.status()).as(changed.output()).isZero();
     var more = apply(DANA, claim().replace("web-root", "from-registry"));
     assertThat(more.status()).as(more.output()).isZero();
     shared()
@@ -144,7 +159,7 @@ class DiskReferenceTest {
             () -> said(".claims[?(@.name=='from-registry')].phase"),
             "Filled"::equals);
     isThere("from-registry", disk);
-    shared().kubectl("-n", "golden", "delete", "diskimport", "debian-12");
+    in(OLGA, "delete", "diskimport", "debian-12");
     apply(DANA, claim().replace("web-root", "late"));
     shared()
         .await(
