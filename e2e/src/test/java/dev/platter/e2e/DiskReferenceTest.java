@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Test;
 class DiskReferenceTest {
   private static final Path EXAMPLES =
       Path.of(System.getProperty("repo.root"), "examples", "cluster");
+
   /** Rules the other namespace, and nothing else. */
   private static final List<String> OLGA = List.of("-n", "golden", "--as=olga");
 
@@ -48,8 +49,9 @@ class DiskReferenceTest {
   /** The cluster is not ours alone. */
   @AfterAll
   static void putBack() {
-    shared().kubectl("delete", "namespace", "team", "golden", "--timeout=120s");
-    shared().kubectl("delete", "clusterrole", "disks-edit");
+    shared()
+        .kubectl("delete", "namespace", "team", "golden", "--ignore-not-found", "--timeout=120s");
+    shared().kubectl("delete", "clusterrole", "disks-edit", "--ignore-not-found");
     shared()
         .await(
             "volumes are left", () -> shared().kubectl("get", "pv", "-o", "name"), String::isEmpty);
@@ -62,10 +64,7 @@ class DiskReferenceTest {
   }
 
   private static Shell.Result in(List<String> user, String... words) {
-    return shared()
-        .kube()
-        .tryKubectl(
-            Stream.concat(user.stream(), Stream.of(words)).toArray());
+    return shared().kube().tryKubectl(Stream.concat(user.stream(), Stream.of(words)).toArray());
   }
 
   private static String example(String name) throws IOException {
