@@ -22,4 +22,14 @@ public sealed interface ClaimSource extends HasMetadata permits DiskSource, VmIm
   boolean immediate();
 
   void say(FillStatus status);
+
+  /** Whether what it says is about what it is now. */
+  default boolean observed() {
+    return getMetadata().getGeneration().equals(said().observedGeneration());
+  }
+
+  /** Of what claims are filled with: after a change it is another. */
+  default String version() {
+    return getMetadata().getUid() + "/" + getMetadata().getGeneration();
+  }
 }

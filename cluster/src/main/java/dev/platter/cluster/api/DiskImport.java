@@ -10,6 +10,7 @@ import io.fabric8.kubernetes.model.annotation.Group;
 import io.fabric8.kubernetes.model.annotation.Kind;
 import io.fabric8.kubernetes.model.annotation.ShortNames;
 import io.fabric8.kubernetes.model.annotation.Version;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,9 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
   public static final String KIND = "DiskImport";
   private static final long serialVersionUID = 1L;
 
+  /** Of the object whose disk this one has; null for one that says itself where its disk is. */
+  private transient @Nullable String referredVersion;
+
   /**
    * @param digest of the file as it comes, packed; of an image, that of its manifest
    * @param format what the file is, whatever it looks like
@@ -43,7 +47,20 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
   /** One of them. */
   @JsonIgnoreProperties(ignoreUnknown = true)
   @JsonInclude(JsonInclude.Include.NON_NULL)
-  public record Source(@Nullable Registry registry, @Nullable Http http, @Nullable S3 s3) {}
+  public record Source(
+      @Nullable Registry registry,
+      @Nullable Http http,
+      @Nullable S3 s3,
+      @Nullable Reference diskImport) {}
+
+  /** Another {@code DiskImport}, whose disk this one has: that of another namespace, as a rule. */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  public record Reference(String namespace, String name) {
+    @Override
+    public String toString() {
+      return namespace + "/" + name;
+    }
+  }
 
   /**
    * @param pullSecret a Secret of type {@code kubernetes.io/dockerconfigjson}
@@ -87,6 +104,51 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
   public boolean immediate() {
     Spec spec = getSpec();
     return spec != null && Boolean.TRUE.equals(spec.immediate());
+  }
+
+  @Override
+  public boolean observed() {
+    return DiskSource.super.observed() && Objects.equals(referredVersion, said().observedSource());
+  }
+
+  @Override
+  public String version() {
+    var own = DiskSource.super.version();
+    return referredVersion == null ? own : own + "/" + referredVersion;
+  }
+
+  /** The object that it names instead of saying where its disk is; null if it says so. */
+  public @Nullable Reference reference() {
+    Spec spec = getSpec();
+    return spec == null ? null : spec.source().diskImport();
+  }
+
+  /** The version of the object whose disk this one has; null if that is its own. */
+  public @Nullable String referredVersion() {
+    return referredVersion;
+  }
+
+  /** Whether only pods of its own namespace can fetch the disk. */
+  public boolean needsItsNamespace() {
+    var source = getSpec().source();
+    var registry = source.registry();
+    var http = source.http();
+    var s3 = source.s3();
+    return (registry != null && (registry.pullSecret() != null || registry.caConfigMap() != null))
+        || (http != null && (http.secretRef() != null || http.caConfigMap() != null))
+        || (s3 != null && (s3.secretRef() != null || s3.caConfigMap() != null));
+  }
+
+  /** This object with the disk of the one that it names: what its claims are filled from. */
+  public DiskImport withDiskOf(DiskImport named) {
+    var theirs = named.getSpec();
+    var digest = getSpec().digest() == null ? theirs.digest() : getSpec().digest();
+    var out = new DiskImport();
+    out.setMetadata(getMetadata());
+    out.setSpec(new Spec(theirs.source(), digest, theirs.format(), getSpec().immediate()));
+    out.setStatus(getStatus());
+    out.referredVersion = named.version();
+    return out;
   }
 
   /** Whether all claims get the same bytes, so that one can be made from another. */

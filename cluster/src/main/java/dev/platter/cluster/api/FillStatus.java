@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
  * How far the claims of a {@link ClaimSource} are. The controller writes it.
  *
  * @param claims those that name it in their {@code dataSourceRef}
+ * @param observedSource the version of the object whose disk it has; null if that is its own
  * @param unusedSince since when there is none of them, RFC 3339
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
@@ -17,8 +18,9 @@ public record FillStatus(
     List<FilledClaim> claims,
     List<Condition> conditions,
     @Nullable Long observedGeneration,
+    @Nullable String observedSource,
     @Nullable String unusedSince) {
-  public static final FillStatus NONE = new FillStatus(List.of(), List.of(), null, null);
+  public static final FillStatus NONE = new FillStatus(List.of(), List.of(), null, null, null);
 
   // A server may leave out any of them.
   @SuppressWarnings("NullAway")

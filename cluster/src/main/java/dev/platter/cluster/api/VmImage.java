@@ -86,7 +86,11 @@ public final class VmImage extends CustomResource<JsonNode, ImageStatus>
   public FillStatus said() {
     var status = ImageStatus.of(this);
     return new FillStatus(
-        status.claims(), status.conditions(), status.observedGeneration(), status.unusedSince());
+        status.claims(),
+        status.conditions(),
+        status.observedGeneration(),
+        null,
+        status.unusedSince());
   }
 
   @Override

@@ -46,7 +46,7 @@ final class FillPod {
   static Pod of(DiskSource source, PersistentVolumeClaim claim, Program program, SourceKey key) {
     var inputs = FillInputs.of(source, PrimeClaim.name(claim));
     var meta = PrimeClaim.metadata(claim, key);
-    meta.getAnnotations().put(Names.FILLS_GENERATION, generation(source));
+    meta.getAnnotations().put(Names.FILLS_GENERATION, source.version());
     var block = PrimeClaim.isBlock(claim);
     var container =
         new ContainerBuilder()
@@ -138,14 +138,9 @@ final class FillPod {
     return out.stream().map(FillInputs::literal).toList();
   }
 
-  /** Of what it is filled from; of objects of this kind each has one. */
-  static String generation(ClaimSource source) {
-    return source.getMetadata().getUid() + "/" + source.getMetadata().getGeneration();
-  }
-
   /** Whether it follows what its source says now. */
   static boolean isCurrent(Pod pod, ClaimSource source) {
-    return generation(source).equals(new PodView(pod).annotation(Names.FILLS_GENERATION));
+    return source.version().equals(new PodView(pod).annotation(Names.FILLS_GENERATION));
   }
 
   /** How it ended. */

@@ -32,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 /** Those of the API server. Volumes and storage classes are asked for when they matter. */
 final class KubePopulations implements Populations, AutoCloseable {
   private static final String BY_SOURCE = "source";
+  private static final String BY_REFERRED = "referred";
   private static final PatchContext MERGE = PatchContext.of(PatchType.JSON_MERGE);
   private static final Duration PATIENCE = Duration.ofSeconds(1);
   private static final System.Logger LOG = System.getLogger(KubePopulations.class.getName());
@@ -69,6 +70,12 @@ final class KubePopulations implements Populations, AutoCloseable {
     this.classes = new VolumeClasses(client);
     this.snapshots = new SnapshotApi(client);
     imports = client.resources(DiskImport.class).inAnyNamespace().runnableInformer(0);
+    imports.addIndexers(
+        Map.of(
+            BY_REFERRED,
+            source ->
+                Optional.ofNullable(source.reference()).map(DiskImport.Reference::toString).stream()
+                    .toList()));
     uploads = client.resources(DiskUpload.class).inAnyNamespace().runnableInformer(0);
     images = client.resources(VmImage.class).inAnyNamespace().runnableInformer(0);
     // There is no selector for what a claim names.
@@ -85,6 +92,11 @@ final class KubePopulations implements Populations, AutoCloseable {
 
   SharedIndexInformer<DiskImport> imports() {
     return imports;
+  }
+
+  /** Those whose disk is that of the object. */
+  List<DiskImport> referring(DiskImport source) {
+    return imports.getIndexer().byIndex(BY_REFERRED, Owned.key(source));
   }
 
   SharedIndexInformer<DiskUpload> uploads() {

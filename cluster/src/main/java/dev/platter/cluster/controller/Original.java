@@ -46,7 +46,7 @@ record Original(
     static About of(
         DiskImport source, PersistentVolumeClaim claim, String node, @Nullable String digest) {
       return new About(
-          FillPod.generation(source),
+          source.version(),
           node,
           String.valueOf(claim.getSpec().getStorageClassName()),
           PrimeClaim.isBlock(claim),
@@ -69,7 +69,7 @@ record Original(
      */
     private boolean serves(DiskImport wanted, PersistentVolumeClaim claim, @Nullable String node) {
       var size = PrimeClaim.size(claim);
-      return source.equals(FillPod.generation(wanted))
+      return source.equals(wanted.version())
           && (node == null || node.equals(this.node))
           && storageClass.equals(claim.getSpec().getStorageClassName())
           && block == PrimeClaim.isBlock(claim)
@@ -111,7 +111,7 @@ record Original(
   }
 
   boolean isOf(DiskImport source) {
-    return about.source().equals(FillPod.generation(source));
+    return about.source().equals(source.version());
   }
 
   boolean serves(DiskImport source, PersistentVolumeClaim claim, @Nullable String node) {

@@ -61,27 +61,27 @@ final class PopulateReconciler implements ControlLoop.Work {
   @Override
   public @Nullable Duration reconcile(String text) {
     var key = SourceKey.parse(text);
-    var source = cluster.source(key);
+    var found = cluster.source(key);
     var claims = cluster.claims(key).stream().filter(claim -> !Owned.ends(claim)).toList();
-    if (source == null && isMade(key, claims)) {
+    if (found == null && isMade(key, claims)) {
       return null;
     }
-    if (source == null || Owned.ends(source)) {
+    if (found == null || Owned.ends(found)) {
       claims.forEach(claim -> abandon(key, claim));
       return null;
     }
-    var said = source.said();
-    if (source instanceof DiskImport disk
-        && !disk.getMetadata().getGeneration().equals(said.observedGeneration())) {
+    var referred = ReferredDisk.of(found, cluster);
+    var source = referred.source();
+    if (source instanceof DiskImport disk && !disk.observed()) {
       originals.removeOld(disk);
     }
-    var looks = heard(source, claims.stream().map(claim -> look(source, claim)).toList());
+    var looks = heard(source, claims.stream().map(claim -> look(referred, claim)).toList());
     for (var i = 0; i < looks.size(); i++) {
       tell(source, claims.get(i), before(source, claims.get(i)), looks.get(i).claim());
     }
     var unused = source instanceof DiskImport disk && disk.pinned() && claims.isEmpty();
-    var since = unused ? Optional.ofNullable(said.unusedSince()).orElse(now()) : null;
-    say(source, looks.stream().map(Population.Look::claim).toList(), since);
+    var since = unused ? Optional.ofNullable(source.said().unusedSince()).orElse(now()) : null;
+    say(referred, looks.stream().map(Population.Look::claim).toList(), since);
     if (cdi) {
       looks.forEach(look -> annotate(claims, look.claim()));
     }
@@ -96,10 +96,14 @@ final class PopulateReconciler implements ControlLoop.Work {
     return source.said().of(claim.getMetadata().getName(), claim.getMetadata().getUid());
   }
 
-  private Population.Look look(ClaimSource source, PersistentVolumeClaim claim) {
-    var before = before(source, claim);
+  private Population.Look look(ReferredDisk referred, PersistentVolumeClaim claim) {
+    var before = before(referred.source(), claim);
+    var obstacle = referred.obstacle();
     return Refusals.told(
-        () -> population.look(source, claim, before),
+        () ->
+            obstacle == null
+                ? population.look(referred.source(), claim, before)
+                : population.withheld(obstacle, claim, before),
         why -> Population.refused(before, Refusals.message(why)));
   }
 
@@ -197,41 +201,43 @@ final class PopulateReconciler implements ControlLoop.Work {
     cluster.event(source, reason, claim.getMetadata().getName() + ": " + message);
   }
 
-  private void say(ClaimSource source, List<FilledClaim> claims, @Nullable String unusedSince) {
+  private void say(ReferredDisk referred, List<FilledClaim> claims, @Nullable String unusedSince) {
     var sorted = claims.stream().sorted(Comparator.comparing(FilledClaim::name)).toList();
+    var source = referred.source();
     var said = source.said();
     var status =
         switch (source) {
           case DiskSource disk ->
               new FillStatus(
                   sorted,
-                  conditions(disk, sorted),
+                  conditions(disk, referred.obstacle(), sorted),
                   disk.getMetadata().getGeneration(),
+                  disk instanceof DiskImport wanted ? wanted.referredVersion() : null,
                   unusedSince);
           // The rest is said by who imports it.
           case VmImage _ ->
               new FillStatus(
-                  sorted, said.conditions(), said.observedGeneration(), said.unusedSince());
+                  sorted, said.conditions(), said.observedGeneration(), null, said.unusedSince());
         };
     if (!status.equals(said)) {
       cluster.status(source, status);
     }
   }
 
-  private List<Condition> conditions(DiskSource source, List<FilledClaim> claims) {
+  private List<Condition> conditions(
+      DiskSource source, Way.@Nullable Wait obstacle, List<FilledClaim> claims) {
     var late =
         claims.stream().filter(claim -> claim.phase() != FillPhase.FILLED).findFirst().orElse(null);
-    var reason =
+    var state =
         late != null
-            ? Reason.of(late.reason())
-            : claims.isEmpty() ? Reason.WAITING_FOR_CLAIM : Reason.FILLED;
-    var message =
-        late == null
-            ? claims.isEmpty() ? reason.sentence() : "All claims that name it are filled."
-            : late.name() + ": " + late.message();
+            ? new Way.Wait(Reason.of(late.reason()), late.name() + ": " + late.message())
+            : !claims.isEmpty()
+                ? new Way.Wait(Reason.FILLED, "All claims that name it are filled.")
+                : obstacle != null ? obstacle : Way.Wait.of(Reason.WAITING_FOR_CLAIM);
     var generation = source.getMetadata().getGeneration();
+    var ready = late == null && !claims.isEmpty();
     return new Conditions(source.said().conditions(), generation, clock.instant())
-        .add(Condition.READY, late == null && !claims.isEmpty(), reason, message)
+        .add(Condition.READY, ready, state.reason(), state.message())
         .all();
   }
 }

@@ -131,6 +131,15 @@ final class Population {
     return atWork.follow(source, prime, pod, before);
   }
 
+  /** What the claim names cannot be had: nothing is begun for it, and what was begun goes. */
+  Look withheld(Way.Wait why, PersistentVolumeClaim claim, FilledClaim before) {
+    if (claim.getSpec().getVolumeName() != null) {
+      return chosen(claim, before);
+    }
+    clear(claim);
+    return waiting(before.withPod(null, null).withoutRetry(), why.reason(), why.message());
+  }
+
   /**
    * The claim has a volume, for good. First it is said what the claim has, then goes what is left
    * of the filling.
@@ -177,8 +186,7 @@ final class Population {
 
   private Look begin(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     var left = untilRetry(before);
-    var same = source.getMetadata().getGeneration().equals(source.said().observedGeneration());
-    if (left.isPositive() && same) {
+    if (left.isPositive() && source.observed()) {
       return new Look(before, left);
     }
     var storageClass = claim.getSpec().getStorageClassName();

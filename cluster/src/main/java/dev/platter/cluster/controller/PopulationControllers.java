@@ -1,11 +1,13 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.OnChange;
 import dev.platter.cluster.metrics.Metrics;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import java.time.InstantSource;
+import java.util.Objects;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
@@ -34,9 +36,7 @@ final class PopulationControllers implements AutoCloseable {
 
   /** To be started by whoever waits for all informers. */
   Stream<SharedIndexInformer<?>> informers() {
-    populations
-        .imports()
-        .addEventHandler(new OnChange<>(source -> loop.add(SourceKey.of(source).toString())));
+    populations.imports().addEventHandler(new OnChange<>(this::importChanged));
     populations
         .uploads()
         .addEventHandler(new OnChange<>(source -> loop.add(SourceKey.of(source).toString())));
@@ -55,6 +55,16 @@ final class PopulationControllers implements AutoCloseable {
         populations.images(),
         populations.claims(),
         populations.pods());
+  }
+
+  /** Those that have its disk are told when that is another one, or gone. */
+  private void importChanged(DiskImport source) {
+    var key = SourceKey.of(source);
+    loop.add(key.toString());
+    var version = populations.source(key) == null ? null : source.version();
+    populations.referring(source).stream()
+        .filter(it -> !Objects.equals(it.said().observedSource(), version))
+        .forEach(it -> loop.add(SourceKey.of(it).toString()));
   }
 
   private void changed(PersistentVolumeClaim claim) {

@@ -34,6 +34,8 @@ public final class Install {
       enum: [raw, qcow2, vmdk, vhd, vhdx, vdi]
       description: What the file is, whatever it looks like. Say raw for a raw disk that a guest has written to.
       """;
+  private static final String OBSERVED_SOURCE =
+      "observedSource: {type: string, description: 'The UID and generation of the DiskImport that this one names; nothing if it names none, or cannot have its disk.'}\n";
   private static final String CDI_UPLOADS = "- {name: PLATTER_CDI_UPLOADS, value: \"true\"}\n";
   private static final List<String> PULL_POLICIES = List.of("IfNotPresent", "Always", "Never");
 
@@ -136,6 +138,7 @@ public final class Install {
             .lines("poolVolumes", poolVolumes(options.pools()));
     var documents = new ArrayList<String>();
     documents.add(template.fill("namespace.yaml"));
+    documents.add(template.fill("disk-references.yaml"));
     documents.add(crds.fill("crds.yaml"));
     documents.add(crds.fill("identities.yaml"));
     documents.add(fills());
@@ -152,13 +155,9 @@ public final class Install {
   }
 
   private static String fills() {
-    var status =
-        new Template()
-            .lines("conditions", Template.read("conditions.yaml"))
-            .lines("claims", Template.read("fill-claims.yaml"))
-            .fill("fill-status.yaml");
     return new Template()
-        .lines("status", status)
+        .lines("status", fillStatus(OBSERVED_SOURCE))
+        .lines("uploadStatus", fillStatus(""))
         .lines("columns", Template.read("fill-columns.yaml"))
         .lines("format", FORMAT)
         .lines(
@@ -178,6 +177,14 @@ public final class Install {
             named(
                 "A ConfigMap of this namespace with certificates of authorities (PEM) that the server's may be signed by, beside the usual ones."))
         .fill("fills.yaml");
+  }
+
+  private static String fillStatus(String observedSource) {
+    return new Template()
+        .lines("observedSource", observedSource)
+        .lines("conditions", Template.read("conditions.yaml"))
+        .lines("claims", Template.read("fill-claims.yaml"))
+        .fill("fill-status.yaml");
   }
 
   private static String named(String description) {

@@ -20,6 +20,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Predicate;
@@ -48,6 +49,10 @@ final class FakePopulations implements Populations {
     return object.getKind() + " " + object.getMetadata().getName();
   }
 
+  private static String name(HasMetadata object) {
+    return object.getMetadata().getName();
+  }
+
   private <T extends HasMetadata> @Nullable T find(Class<T> type, String kind, String key) {
     return type.cast(objects.get(kind + " " + key.substring(key.indexOf('/') + 1)));
   }
@@ -58,7 +63,10 @@ final class FakePopulations implements Populations {
 
   @Override
   public @Nullable ClaimSource source(SourceKey key) {
-    return find(ClaimSource.class, key.kind(), key.name());
+    var found = find(ClaimSource.class, key.kind(), key.name());
+    return found != null && found.getMetadata().getNamespace().equals(key.namespace())
+        ? found
+        : null;
   }
 
   @Override
@@ -194,7 +202,9 @@ final class FakePopulations implements Populations {
 
   @Override
   public void status(ClaimSource source, FillStatus status) {
-    change(() -> source.say(status));
+    // Who says it may have a copy, as of a server.
+    var stored = Objects.requireNonNull(find(ClaimSource.class, source.getKind(), name(source)));
+    change(() -> stored.say(status));
   }
 
   @Override

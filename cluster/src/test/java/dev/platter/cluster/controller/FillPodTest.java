@@ -51,7 +51,7 @@ class FillPodTest {
   @Test
   void aLoginIsMountedAndNeverAnArgument() {
     var image = new DiskImport.Registry("r.example/debian:12", new DiskImport.Named("login"), CA);
-    var pod = pod(from(new DiskImport.Source(image, null, null)), "Filesystem");
+    var pod = pod(from(new DiskImport.Source(image, null, null, null)), "Filesystem");
     var container = pod.getSpec().getContainers().getFirst();
     assertThat(container.getArgs())
         .containsExactly(
@@ -75,7 +75,7 @@ class FillPodTest {
     var store =
         new DiskImport.S3(
             "https://s3.example", "images", "a/b.raw", null, new DiskImport.Named("keys"), null);
-    var pod = pod(from(new DiskImport.Source(null, null, store)), "Block");
+    var pod = pod(from(new DiskImport.Source(null, null, store, null)), "Block");
     var container = pod.getSpec().getContainers().getFirst();
     assertThat(container.getArgs())
         .contains("--source=s3://images/a/b.raw")
@@ -94,7 +94,7 @@ class FillPodTest {
   @Test
   void whatIsWrittenIsNotTakenForAVariable() {
     var web = new DiskImport.Http("https://a.example/$$/$(HOME)?$", null, null);
-    var pod = pod(from(new DiskImport.Source(null, web, null)), "Filesystem");
+    var pod = pod(from(new DiskImport.Source(null, web, null, null)), "Filesystem");
     assertThat(pod.getSpec().getContainers().getFirst().getArgs())
         .contains("--source=https://a.example/$$$$/$$(HOME)?$$");
   }

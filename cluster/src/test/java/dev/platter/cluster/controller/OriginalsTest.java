@@ -44,7 +44,8 @@ class OriginalsTest {
     var out = new DiskImport();
     out.setMetadata(new ObjectMetaBuilder().withNamespace("shop").withName("debian").build());
     var http = new DiskImport.Http("https://a.example/d.qcow2", null, null);
-    out.setSpec(new DiskImport.Spec(new DiskImport.Source(null, http, null), digest, null, null));
+    out.setSpec(
+        new DiskImport.Spec(new DiskImport.Source(null, http, null, null), digest, null, null));
     return out;
   }
 

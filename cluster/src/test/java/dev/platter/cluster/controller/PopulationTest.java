@@ -48,7 +48,7 @@ class PopulationTest {
     out.setSpec(
         new DiskImport.Spec(
             new DiskImport.Source(
-                null, new DiskImport.Http("https://a.example/d.qcow2", null, null), null),
+                null, new DiskImport.Http("https://a.example/d.qcow2", null, null), null, null),
             null,
             null,
             null));

@@ -181,6 +181,8 @@ class InstallTest {
         List.of(
             "virtualmachines.platter.dev",
             "virtualmachinegroups.platter.dev",
+            "diskimports.platter.dev",
+            "diskuploads.platter.dev",
             "virtletvmidentities.virtlet.k8s",
             "virtletvmidentitysets.virtlet.k8s")) {
       var schema =
