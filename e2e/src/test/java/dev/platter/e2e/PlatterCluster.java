@@ -225,6 +225,12 @@ final class PlatterCluster implements AutoCloseable {
     return registry.address() + "/" + name + ":latest";
   }
 
+  /** Pushes a disk as this image, and returns the reference that identities have to name. */
+  String pushed(Path disk, String name) {
+    push(disk, image(name));
+    return image(name).replaceFirst(":latest$", "@" + digest(image(name)));
+  }
+
   /** A reference to the small guest. */
   String marker() {
     return image("marker");
