@@ -34,8 +34,10 @@ enum ImportActor {
     return switch (this) {
       case DAEMON -> {
         var struck = Kill.DAEMON.strike(cluster, node, Duration.ZERO);
-        // A new pod is started at once; a container that was killed waits longer each time.
-        Kill.DAEMON_POD.strike(cluster, node, Duration.ZERO);
+        if (struck) {
+          // A new pod is started at once; a container that was killed waits longer each time.
+          Kill.DAEMON_POD.strike(cluster, node, Duration.ZERO);
+        }
         yield struck;
       }
       case LAUNCHER -> MigrationKill.kill(cluster, node, pod, "-x launch");

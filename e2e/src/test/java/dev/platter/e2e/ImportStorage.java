@@ -149,8 +149,10 @@ abstract sealed class ImportStorage implements AutoCloseable {
       return switch (actor) {
         case DRIVER -> {
           var struck = killProcess("-f '[d]ev.platter.cli.Main csi'");
-          // A new pod is started at once; a container that was killed waits longer each time.
-          shared().kubectl("-n", "platter-system", "delete", pod(), "--wait=false");
+          if (struck) {
+            // A new pod is started at once; a container that was killed waits longer each time.
+            shared().kubectl("-n", "platter-system", "delete", pod(), "--wait=false");
+          }
           yield struck;
         }
         case PROVISIONER -> killProcess("-x csi-provisioner");

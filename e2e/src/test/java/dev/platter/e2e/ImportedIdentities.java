@@ -30,6 +30,7 @@ final class ImportedIdentities implements AutoCloseable {
   private static final int RANDOM_MIB = 320;
 
   private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final Duration LONGEST_ABSENCE = Duration.ofSeconds(6);
   private static final int LONGEST_AWAY_MS = 3000;
   private static final String ALL =
       "virtletvmidentities,virtletvmimages,pods,pvc,pv,volumesnapshots,volumesnapshotcontents";
@@ -233,7 +234,11 @@ final class ImportedIdentities implements AutoCloseable {
 
   private void strike(ImportStep step, ImportActor actor, String pod, Duration away) {
     try {
+      var until = Instant.now().plus(LONGEST_ABSENCE);
       var there = actor.strike(cluster, storage, pod, away);
+      while (!there && Instant.now().isBefore(until)) { // It may come, or come back.
+        there = actor.strike(cluster, storage, pod, away);
+      }
       killed.addAndGet(there ? 1 : 0);
       say("%s: %s %s", step.words(), actor.words(), there ? "killed" : "is not there");
     } catch (AssertionError e) {

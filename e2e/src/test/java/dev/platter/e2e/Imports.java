@@ -18,17 +18,22 @@ import org.junit.jupiter.api.Timeout;
 class Imports {
   private final int most = Integer.getInteger("chaos.kills", Integer.MAX_VALUE);
   private final long seed = Long.getLong("chaos.seed", System.nanoTime() & 0xffff);
+  private final String only = System.getProperty("chaos.storage", "");
   private final Random random = new Random(seed);
 
   @Test
   void identitiesAreReadyOrGoneWhoeverDied() {
     System.out.printf("seed %d%n", seed);
-    var first = most - most / 2;
-    try (var storage = ImportStorage.hostPath()) {
-      sweep(storage, first);
+    var half = only.isEmpty() ? most / 2 : most;
+    if (!only.equals("platter-local")) {
+      try (var storage = ImportStorage.hostPath()) {
+        sweep(storage, half);
+      }
     }
-    try (var storage = ImportStorage.local()) {
-      sweep(storage, most - first);
+    if (!only.equals("hostpath")) {
+      try (var storage = ImportStorage.local()) {
+        sweep(storage, half);
+      }
     }
   }
 
