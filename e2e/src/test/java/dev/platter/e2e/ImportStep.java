@@ -84,7 +84,7 @@ enum ImportStep {
   STOP(
       "the VM's pod is deleted",
       WatchedObjects.Kind.PODS,
-      "first\\|.*\\|.*\\|node.*\\|2.*",
+      "first\\|.*\\|.*\\|node.*\\|20\\d\\d-.*",
       1000,
       DAEMON,
       LAUNCHER,
@@ -93,7 +93,7 @@ enum ImportStep {
   LEAVE(
       "the identities are deleted",
       WatchedObjects.Kind.IDENTITIES,
-      ".*\\|2.*",
+      ".*\\|20\\d\\d-.*",
       500,
       CONTROLLER,
       PROVISIONER,
@@ -110,14 +110,14 @@ enum ImportStep {
   UNUSED(
       "the image has no user any more",
       WatchedObjects.Kind.IMAGES,
-      "image-\\w+\\|.*\\|.*\\|2.*\\|",
+      "image-\\w+\\|.*\\|.*\\|20\\d\\d-.*\\|",
       6000,
       CONTROLLER,
       SNAPSHOT_CONTROLLER),
   FORGET(
       "the snapshot is deleted",
       WatchedObjects.Kind.SNAPSHOTS,
-      "image-\\w+\\|.*\\|2.*",
+      "image-\\w+\\|.*\\|20\\d\\d-.*",
       300,
       SNAPSHOT_CONTROLLER,
       SNAPSHOTTER,
@@ -126,7 +126,7 @@ enum ImportStep {
   CONTENT(
       "its bytes are removed",
       WatchedObjects.Kind.CONTENTS,
-      ".*\\|2.*",
+      ".*\\|20\\d\\d-.*",
       300,
       SNAPSHOTTER,
       SNAPSHOT_CONTROLLER,
