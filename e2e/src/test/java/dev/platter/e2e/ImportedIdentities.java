@@ -27,7 +27,7 @@ import java.util.function.BooleanSupplier;
  */
 final class ImportedIdentities implements AutoCloseable {
   /** Large enough that it takes a while to write, after a guest that boots. */
-  private static final int RANDOM_MIB = 320;
+  private static final int RANDOM_MIB = 256;
 
   private static final Duration PATIENCE = Duration.ofMinutes(3);
   private static final Duration LONGEST_ABSENCE = Duration.ofSeconds(6);

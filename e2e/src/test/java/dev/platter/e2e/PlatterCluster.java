@@ -216,8 +216,10 @@ final class PlatterCluster implements AutoCloseable {
 
   /** Pushes a disk into the registry. */
   void push(Path disk, String reference) {
-    Shell.run(
-        "env", "CONTAINERS_REGISTRIES_CONF=" + registries(), PLATTER, "push", disk, reference);
+    Shell.shell()
+        .within(PATIENCE.multipliedBy(2)) // Random bytes of a large disk take a while to compress.
+        .with("CONTAINERS_REGISTRIES_CONF", registries().toString())
+        .check(PLATTER, "push", disk, reference);
   }
 
   /** A reference to an image in the registry. */
