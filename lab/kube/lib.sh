@@ -148,10 +148,19 @@ remove_cgroups() {
 start_daemon() {
   local machine=$1 name=$2
   shift 2
+  printf '%s\0' "$@" >"$LAB/$machine/$name.command"
   # shellcheck disable=SC2016 # expanded inside
   inside "$machine" bash -c 'log=$1 name=$2; shift 2
     setsid "$@" </dev/null >>"$log" 2>&1 & echo $! >"/run/lab/$name.pid"' \
     - "$LAB/log/$machine-$name" "$name" "$@"
+}
+
+# start_again MACHINE NAME: as it was started before.
+start_again() {
+  local command=()
+  [[ -f $LAB/$1/$2.command ]] || fail "$1 has no $2"
+  mapfile -d '' command <"$LAB/$1/$2.command"
+  start_daemon "$1" "$2" "${command[@]}"
 }
 
 kill_daemon() {

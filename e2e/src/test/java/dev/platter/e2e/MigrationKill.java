@@ -48,7 +48,8 @@ enum MigrationKill {
     };
   }
 
-  private static boolean kill(PlatterCluster cluster, KubeNode node, String pod, String name) {
+  /** Of the processes of a pod those of this name. */
+  static boolean kill(PlatterCluster cluster, KubeNode node, String pod, String name) {
     if (pod.isEmpty() || cluster.kube().tryKubectl("get", "pod", pod).status() != 0) {
       return false;
     }

@@ -216,13 +216,21 @@ final class PlatterCluster implements AutoCloseable {
 
   /** Pushes a disk into the registry. */
   void push(Path disk, String reference) {
-    Shell.run(
-        "env", "CONTAINERS_REGISTRIES_CONF=" + registries(), PLATTER, "push", disk, reference);
+    Shell.shell()
+        .within(PATIENCE.multipliedBy(2)) // Random bytes of a large disk take a while to compress.
+        .with("CONTAINERS_REGISTRIES_CONF", registries().toString())
+        .check(PLATTER, "push", disk, reference);
   }
 
   /** A reference to an image in the registry. */
   String image(String name) {
     return registry.address() + "/" + name + ":latest";
+  }
+
+  /** Pushes a disk as this image, and returns the reference that identities have to name. */
+  String pushed(Path disk, String name) {
+    push(disk, image(name));
+    return image(name).replaceFirst(":latest$", "@" + digest(image(name)));
   }
 
   /** A reference to the small guest. */

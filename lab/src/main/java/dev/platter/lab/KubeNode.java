@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.Stream;
 
 /**
@@ -83,6 +84,30 @@ public final class KubeNode {
 
   public void startKubelet() {
     cluster.lab("start", name(), "kubelet");
+  }
+
+  /**
+   * Without warning.
+   *
+   * @param daemon of those that the lab runs on the node beside Kubernetes, such as {@code
+   *     csi-provisioner}
+   * @return false if it was dead already
+   */
+  public boolean kill(String daemon) {
+    return exec("sh", "-c", "kill -9 $(cat /run/lab/$0.pid) && echo killed || true", daemon)
+        .contains("killed");
+  }
+
+  /** Of these daemons those that are dead. */
+  public List<String> dead(List<String> daemons) {
+    var script = "for d; do kill -0 $(cat /run/lab/$d.pid) 2>/dev/null || echo $d; done";
+    var words = Stream.of("sh", "-c", script, "sh");
+    return exec(Stream.concat(words, daemons.stream()).toArray()).lines().toList();
+  }
+
+  /** With the options that it was started with before. */
+  public void startAgain(String daemon) {
+    cluster.lab("start", name(), daemon);
   }
 
   /** Containers go on without it. */
