@@ -55,15 +55,15 @@ record ArchiveNames(Path file) implements VolumeTree.Journal {
     if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
       return;
     }
-    var name = new byte[MOST_NAME];
+    var name = new byte[MOST_NAME + 1];
     var length = 0;
     try (var in = new BufferedInputStream(Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS))) {
       for (int next; (next = in.read()) >= 0; ) {
-        if (next != 0 && length < MOST_NAME) {
-          name[length++] = (byte) next;
-        } else if (next == 0) {
+        if (next == 0) {
           remove(root, new String(name, 0, length, UTF_8), reserved);
           length = 0;
+        } else if (length < name.length) {
+          name[length++] = (byte) next; // What is too long to be a name is none in the root either.
         }
       }
     }
@@ -71,7 +71,12 @@ record ArchiveNames(Path file) implements VolumeTree.Journal {
 
   private static void remove(OpenDirectory root, String name, Set<String> reserved)
       throws IOException {
-    var isOne = !name.isEmpty() && !name.equals(".") && !name.equals("..") && !name.contains("/");
+    var isOne =
+        !name.isEmpty()
+            && !name.equals(".")
+            && !name.equals("..")
+            && !name.contains("/")
+            && name.getBytes(UTF_8).length <= MOST_NAME;
     if (isOne && !reserved.contains(name)) {
       root.remove(name);
     }

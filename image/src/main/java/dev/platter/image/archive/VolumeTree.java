@@ -78,7 +78,7 @@ public final class VolumeTree implements Closeable {
     var path = EntryName.steps(entry.name());
     var attributes = tar.attributes();
     // A label is no file. The root and what a file system keeps there are not the archive's.
-    if (path.isEmpty() || attributes.flag() == 'V' || isLost(entry, path)) {
+    if (attributes.flag() == 'V' || isRoot(entry, path) || isLost(entry, path)) {
       return;
     }
     if (reserved.contains(path.getFirst())) {
@@ -104,6 +104,13 @@ public final class VolumeTree implements Closeable {
       case HARD_LINK -> name(entry, path);
       case DIRECTORY, OTHER -> throw new IllegalStateException("done before");
     }
+  }
+
+  private static boolean isRoot(TarEntry entry, List<String> path) throws BadImageException {
+    if (path.isEmpty() && entry.type() != TarEntry.Type.DIRECTORY) {
+      throw EntryName.refused(entry.name(), "is the root, and no directory");
+    }
+    return path.isEmpty();
   }
 
   private static boolean isLost(TarEntry entry, List<String> path) throws BadImageException {
@@ -209,7 +216,7 @@ public final class VolumeTree implements Closeable {
 
   /** A hard link: another name for what the archive has made before, and for nothing else. */
   private void name(TarEntry entry, List<String> path) throws IOException {
-    var to = EntryName.steps(TarEntry.normalise(entry.linkName()));
+    var to = target(entry);
     if (to.isEmpty() || to.equals(path)) {
       throw missing(entry, null);
     }
@@ -220,6 +227,14 @@ public final class VolumeTree implements Closeable {
         here().makeName(name, from, to.getLast());
       }
     } catch (OpenDirectory.NotThere e) {
+      throw missing(entry, e);
+    }
+  }
+
+  private static List<String> target(TarEntry entry) throws BadImageException {
+    try {
+      return EntryName.steps(TarEntry.normalise(entry.linkName()));
+    } catch (BadImageException e) {
       throw missing(entry, e);
     }
   }

@@ -71,7 +71,7 @@ public final class ArchiveFill implements Fill {
     long size = 0;
     boolean any = false;
     for (TarEntry entry = tar.next(); entry != null; entry = tar.next()) {
-      taken += ENTRY + Math.ceilDiv(entry.size(), BLOCK) * BLOCK;
+      taken += ENTRY + blocks(entry);
       if (taken > room) {
         throw TooLarge.archive(entry.name(), room);
       }
@@ -86,6 +86,12 @@ public final class ArchiveFill implements Fill {
       throw new BadImageException("there is nothing in the archive");
     }
     return size;
+  }
+
+  private static long blocks(TarEntry entry) {
+    return entry.type() == TarEntry.Type.DIRECTORY
+        ? BLOCK
+        : Math.ceilDiv(entry.size(), BLOCK) * BLOCK;
   }
 
   @Override

@@ -83,6 +83,7 @@ class ArchiveImportTest {
         diff -r --no-dereference expected volume --exclude=disk.img.json
         """
             .formatted(archive));
+    assertThat(Shell.run("find", volume, "-perm", "/7000")).as("setuid is not kept").isEmpty();
     assertThat(listed(volume)).isEqualTo(listed(dir.resolve("expected")));
     assertThat(record().orElseThrow().complete()).isTrue();
     assertThat(volume.resolve("disk.img.names")).doesNotExist();
