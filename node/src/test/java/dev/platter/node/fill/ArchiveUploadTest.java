@@ -45,8 +45,7 @@ class ArchiveUploadTest extends UploadScene {
   }
 
   private void assertIsUnpacked() {
-    Shell.run(
-        "diff", "-r", "--no-dereference", "-x", "disk.img.json", dir.resolve("tree"), volume);
+    Shell.run("diff", "-r", "--no-dereference", "-x", "disk.img.json", dir.resolve("tree"), volume);
   }
 
   @ParameterizedTest
@@ -78,7 +77,8 @@ class ArchiveUploadTest extends UploadScene {
       }
       var rest = dir.resolve("rest");
       Files.write(rest, Arrays.copyOfRange(bytes, 1 << 20, bytes.length));
-      var range = "Content-Range: bytes %d-%d/%d".formatted(1 << 20, bytes.length - 1, bytes.length);
+      var range =
+          "Content-Range: bytes %d-%d/%d".formatted(1 << 20, bytes.length - 1, bytes.length);
       assertThat(curl("-H", range, "-T", rest, url(server, "/disk"))).startsWith("201 ");
       assertIsUnpacked();
       var again = upload(server, archive);
@@ -90,7 +90,8 @@ class ArchiveUploadTest extends UploadScene {
   @Test
   void whatIsRefusedLeavesNothingForTheNext() throws Exception {
     var bad = dir.resolve("bad.tar");
-    Shell.run("sh", "-ec", "cd %s; echo > first; mkfifo fifo; tar -cf bad.tar first fifo".formatted(dir));
+    Shell.run(
+        "sh", "-ec", "cd %s; echo > first; mkfifo fifo; tar -cf bad.tar first fifo".formatted(dir));
     try (var server = serveArchive()) {
       assertThat(curl("-T", bad, url(server, "/disk"))).startsWith("415 ").contains("'fifo'");
       assertThat(isHalf()).isTrue();

@@ -94,8 +94,7 @@ class HostileArchiveTest {
       var status = Files.readString(Path.of("/proc/self/status"));
       var peak = status.replaceFirst("(?s).*VmHWM:\\s*(\\d+) kB.*", "$1");
       System.out.println("peak\t" + Long.parseLong(peak) * 1024);
-      System.out.println(
-          "capabilities\t" + status.replaceFirst("(?s).*CapEff:\\s*(\\w+).*", "$1"));
+      System.out.println("capabilities\t" + status.replaceFirst("(?s).*CapEff:\\s*(\\w+).*", "$1"));
     }
 
     private static String unpacked(Path dir, Path file) throws IOException {

@@ -40,7 +40,11 @@ final class HostileArchives {
     put("up-inside", file("a/../../outside/new", "x"));
     put("up-directory", entry("../outside/new", '5', "", 0));
     put("dots-at-the-end", entry("a/..", '5', "", 0));
-    put("long-part", file("n".repeat(99), "x"), pax("path", "a/" + "b".repeat(256)), file("x", "x"));
+    put(
+        "long-part",
+        file("n".repeat(99), "x"),
+        pax("path", "a/" + "b".repeat(256)),
+        file("x", "x"));
     put("long-path", pax("path", "abc/".repeat(1100) + "x"), file("x", "x"));
     put("deep", pax("path", "a/".repeat(300) + "x"), file("x", "x"));
     put("not-utf8", file("caf\u00e9", "x"));
@@ -59,7 +63,11 @@ final class HostileArchives {
     put("through-a-link", entry("l", '2', outside, 0), file("l/new", "x"));
     put("through-a-link-up", entry("l", '2', "../outside", 0), file("l/new", "x"));
     put("directory-over-a-link", entry("l", '2', outside, 0), entry("l/", '5', "", 0));
-    put("through-links", entry("a", '2', ".", 0), entry("a/b", '2', outside, 0), file("a/b/c", "x"));
+    put(
+        "through-links",
+        entry("a", '2', ".", 0),
+        entry("a/b", '2', outside, 0),
+        file("a/b/c", "x"));
     put("through-a-file", file("a", "x"), file("a/b", "x"));
     put("hard-absolute", entry("h", '1', outside + "/secret", 0), file("h", "x"));
     put("hard-up", entry("h", '1', "../outside/secret", 0));
@@ -127,7 +135,7 @@ final class HostileArchives {
     Files.write(directory.resolve(name), bytes);
   }
 
-  private static byte[] file(String name, String content) {
+  static byte[] file(String name, String content) {
     return concat(
         entry(name, '0', "", content.length()),
         Arrays.copyOf(content.getBytes(ISO_8859_1), Math.ceilDiv(content.length(), BLOCK) * BLOCK));
@@ -145,7 +153,7 @@ final class HostileArchives {
         Arrays.copyOf(record.getBytes(ISO_8859_1), Math.ceilDiv(record.length(), BLOCK) * BLOCK));
   }
 
-  private static byte[] entry(String name, char type, String link, long size) {
+  static byte[] entry(String name, char type, String link, long size) {
     var out = new byte[BLOCK];
     text(out, 0, name);
     text(out, 100, "0000644");
@@ -175,7 +183,7 @@ final class HostileArchives {
     System.arraycopy(bytes, 0, header, at, bytes.length);
   }
 
-  private static byte[] concat(byte[]... parts) {
+  static byte[] concat(byte[]... parts) {
     var out = new ByteArrayOutputStream();
     for (var part : parts) {
       out.writeBytes(part);
