@@ -11,8 +11,9 @@ final class FillOptions {
       names = "--format",
       paramLabel = "FORMAT",
       description =
-          "raw, qcow2, vmdk, vhd, vhdx or vdi, whatever the file looks like. Say raw for a raw disk"
-              + " that a guest has written to: its first bytes are the guest's.")
+          "raw, qcow2, vmdk, vhd, vhdx, vdi or tar, whatever the file looks like. Say raw for a raw disk"
+              + " that a guest has written to: its first bytes are the guest's. With tar the file is an"
+              + " archive, packed or not, and its files go to the directory of a volume.")
   @Nullable Format format;
 
   @Option(

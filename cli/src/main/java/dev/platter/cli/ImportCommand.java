@@ -22,7 +22,8 @@ import picocli.CommandLine.Spec;
     name = "import",
     description = {
       "Bring a disk to a file, a volume or a block device: unpacked and as raw, in one pass.",
-      "It may be raw, qcow2, VMDK in one file, VHD, VHDX or VDI, and packed with gzip, xz or zstd."
+      "It may be raw, qcow2, VMDK in one file, VHD, VHDX or VDI, and packed with gzip, xz or zstd.",
+      "With --format tar, unpack an archive into the file system of a volume."
     })
 final class ImportCommand implements Callable<Integer> {
   @Parameters(

@@ -2,6 +2,7 @@ package dev.platter.cli;
 
 import dev.platter.cluster.ClusterUploads;
 import dev.platter.cluster.api.FilledClaim;
+import dev.platter.image.fill.Format;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.fill.DiskUpload;
@@ -32,7 +33,7 @@ final class KubeUploadCommand extends KubeCommand {
       paramLabel = "FILE",
       description =
           "The disk: raw, qcow2, VMDK in one file, VHD, VHDX or VDI, packed with gzip, xz or zstd or"
-              + " not.")
+              + " not; or an archive (--format tar).")
   Path file = Path.of("");
 
   @Parameters(index = "1", paramLabel = "CLAIM", description = "The claim that is to have it.")
@@ -60,6 +61,14 @@ final class KubeUploadCommand extends KubeCommand {
   String accessMode = "ReadWriteOnce";
 
   @Option(
+      names = "--format",
+      paramLabel = "FORMAT",
+      description =
+          "Of what is sent, for a claim that is made: raw, qcow2, vmdk, vhd, vhdx or vdi, whatever the"
+              + " file looks like, or tar for an archive that is unpacked into the claim.")
+  @Nullable Format format;
+
+  @Option(
       names = "--tries",
       paramLabel = "N",
       description = "How often in a row a try may bring nothing (default: ${DEFAULT-VALUE}).")
@@ -73,7 +82,12 @@ final class KubeUploadCommand extends KubeCommand {
     }
     var uploads = new ClusterUploads(client, namespace(client));
     if (size != null) {
-      uploads.make(new ClusterUploads.Wanted(claim, size, storageClass, block, accessMode));
+      uploads.make(wanted(size));
+    } else if (format != null) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "--format is for a claim that is made",
+          "Say --size as well; of a claim that is there, the DiskUpload has the format.");
     }
     if (ClusterUploads.isBound(uploads.claim(claim))) {
       throw PlatterException.of(
@@ -94,6 +108,17 @@ final class KubeUploadCommand extends KubeCommand {
       }
     }
     out().println(claim + " is bound");
+  }
+
+  private ClusterUploads.Wanted wanted(String bytes) {
+    if (format == Format.TAR && block) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "an archive is unpacked into a file system, and --block makes a device",
+          "Leave --block out.");
+    }
+    return new ClusterUploads.Wanted(
+        claim, bytes, storageClass, block, accessMode, format == null ? null : format.toString());
   }
 
   /** Until there is a pod that takes it. */

@@ -33,7 +33,7 @@ final class UploadCommand implements Callable<Integer> {
       paramLabel = "FILE",
       description =
           "The disk: raw, qcow2, VMDK in one file, VHD, VHDX or VDI, packed with gzip, xz or zstd or"
-              + " not.")
+              + " not; or an archive, if the server has --format tar.")
   Path file = Path.of("");
 
   @Parameters(index = "1", paramLabel = "URL", description = "As in http://10.1.2.3:8080/disk.")

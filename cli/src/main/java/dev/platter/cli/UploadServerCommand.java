@@ -23,7 +23,8 @@ import picocli.CommandLine.Spec;
     name = "upload-server",
     description = {
       "Take one disk over HTTP (curl -T disk.qcow2 http://HOST:8080/disk) and end.",
-      "It may be raw, qcow2, VMDK in one file, VHD, VHDX or VDI, and packed with gzip, xz or zstd."
+      "It may be raw, qcow2, VMDK in one file, VHD, VHDX or VDI, and packed with gzip, xz or zstd.",
+      "With --format tar, take an archive and unpack it into the file system of a volume."
     })
 final class UploadServerCommand implements Callable<Integer> {
   @Parameters(

@@ -45,16 +45,22 @@ public final class ClusterUploads {
    * A claim that is to be made.
    *
    * @param storageClass null for the cluster's default one
+   * @param format what is going to be sent, whatever it looks like
    */
   public record Wanted(
-      String name, String size, @Nullable String storageClass, boolean block, String accessMode) {}
+      String name,
+      String size,
+      @Nullable String storageClass,
+      boolean block,
+      String accessMode,
+      @Nullable String format) {}
 
   /** Makes the claim, and what says that its disk is sent; what is there already stays. */
   public void make(Wanted wanted) {
     var upload = new DiskUpload();
     upload.setMetadata(
         new ObjectMetaBuilder().withName(wanted.name()).withNamespace(namespace).build());
-    upload.setSpec(new DiskUpload.Spec(null, true));
+    upload.setSpec(new DiskUpload.Spec(wanted.format(), true));
     var claim =
         new PersistentVolumeClaimBuilder()
             .withNewMetadata()

@@ -4,6 +4,7 @@ import dev.platter.model.IdentityKey;
 import dev.platter.model.Pool;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.regex.Pattern;
 
@@ -187,6 +188,16 @@ public record StateLayout(Path state, Path run) {
   /** Which image was written to it. */
   public static Path diskImgRecord(Path root) {
     return root.resolve("disk.img.json");
+  }
+
+  /** What an archive has made in the root of the volume, while it is unpacked. */
+  public static Path archiveNames(Path root) {
+    return root.resolve("disk.img.names");
+  }
+
+  /** Names in the root of a volume that are Platter's own. */
+  public static Set<String> volumeRecords() {
+    return Set.of("disk.img.json", "disk.img.json.new", "disk.img.names", "disk.img.names.new");
   }
 
   /** Which images were written to block devices. */

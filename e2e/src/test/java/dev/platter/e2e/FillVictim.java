@@ -15,19 +15,24 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a disk is brought by a process that is killed: a volume, a device or a file, in a directory
- * of its own that also has the state and the temporary files of these processes.
+ * Where a disk or an archive is brought by a process that is killed: a volume, a device or a file,
+ * in a directory of its own that also has the state and the temporary files of these processes.
  */
 final class FillVictim implements AutoCloseable {
   /** What a target can be. */
   enum Kind {
     VOLUME,
     DEVICE,
-    FILE
+    FILE,
+    /** A volume for the files of an archive. */
+    TREE
   }
+
+  private static final List<Kind> FOR_DISKS = List.of(Kind.VOLUME, Kind.DEVICE, Kind.FILE);
 
   private final Kind kind;
   private final Path root;
@@ -49,8 +54,15 @@ final class FillVictim implements AutoCloseable {
   }
 
   static FillVictim some(Random random, Path dir, Path raw) throws IOException {
-    var kind = Kind.values()[random.nextInt(Kind.values().length)];
+    var kind = FOR_DISKS.get(random.nextInt(FOR_DISKS.size()));
     return new FillVictim(kind, dir.resolve("victim"), raw);
+  }
+
+  /**
+   * @param expected a directory with what the archive has
+   */
+  static FillVictim tree(Path dir, Path expected) throws IOException {
+    return new FillVictim(Kind.TREE, dir.resolve("victim"), expected);
   }
 
   Kind kind() {
@@ -63,7 +75,7 @@ final class FillVictim implements AutoCloseable {
 
   Path path() {
     return switch (kind) {
-      case VOLUME -> out();
+      case VOLUME, TREE -> out();
       case DEVICE -> device().path();
       case FILE -> out().resolve("disk.raw");
     };
@@ -139,7 +151,9 @@ final class FillVictim implements AutoCloseable {
   /** Which must be no more than there is. */
   String state() throws IOException {
     var state = found();
-    if (state.equals("complete")) {
+    if (state.equals("complete") && kind == Kind.TREE) {
+      Shell.run("diff", "-r", "--no-dereference", "-x", "disk.img.*", raw, out());
+    } else if (state.equals("complete")) {
       Shell.run("cmp", raw, disk());
     }
     return state;
@@ -160,7 +174,7 @@ final class FillVictim implements AutoCloseable {
   }
 
   private Optional<Path> record() throws IOException {
-    var place = kind == Kind.VOLUME ? out() : root.resolve("state");
+    var place = kind == Kind.DEVICE ? root.resolve("state") : out();
     if (!Files.exists(place)) {
       return Optional.empty();
     }
@@ -173,8 +187,10 @@ final class FillVictim implements AutoCloseable {
   void check() throws IOException {
     assertThat(state()).as(log()).isEqualTo("complete");
     assertThat(names(out()))
-        .isEqualTo(
+        .containsExactlyInAnyOrderElementsOf(
             switch (kind) {
+              case TREE ->
+                  Stream.concat(names(raw).stream(), Stream.of("disk.img.json")).toList();
               case VOLUME -> List.of("disk.img", "disk.img.json");
               case DEVICE -> List.of();
               case FILE -> List.of("disk.raw");

@@ -70,18 +70,44 @@ class Fills {
     for (var i = 0; i < kills; i++) {
       var source = SOURCES.get(random.nextInt(SOURCES.size()));
       try (var target = FillVictim.some(random, dir, raw)) {
-        var words = List.of("import", server.url(source), target.path().toString());
-        var after = at(source, target, () -> run(target, words));
-        target.empty();
-        var process = target.start(words);
-        Thread.sleep(after);
-        process.destroyForcibly().waitFor();
-        count(target.state());
-        again(target, words);
-        target.check();
+        bring(source, target, List.of("import", server.url(source), target.path().toString()));
       }
     }
     say("all imports are whole; the killed had left %s", found);
+  }
+
+  private void bring(String source, FillVictim target, List<String> words) throws Exception {
+    var after = at(source, target, () -> run(target, words));
+    target.empty();
+    var process = target.start(words);
+    Thread.sleep(after);
+    process.destroyForcibly().waitFor();
+    count(target.state());
+    again(target, words);
+    target.check();
+  }
+
+  @Test
+  void archivesAreMadeRight() throws Exception {
+    say("%d archives, seed %d", kills, seed);
+    var tree = dir.resolve("tree");
+    Shell.run(
+        "sh",
+        "-ec",
+        """
+        cd %s; for i in $(seq 40); do mkdir -p tree/$i/deep; for j in $(seq 50); do echo $i $j > tree/$i/deep/$j; done; done
+        ln -s /etc tree/out; ln tree/1/deep/1 tree/hard; cp --sparse=always disk.raw tree/large; chmod -R a-w tree/7
+        tar -czf web/tree.tar.gz -C tree .
+        """
+            .formatted(dir));
+    for (var i = 0; i < kills; i++) {
+      try (var target = FillVictim.tree(dir, tree)) {
+        var url = server.url("tree.tar.gz");
+        var to = target.path().toString();
+        bring("tree.tar.gz", target, List.of("import", url, to, "--format", "tar"));
+      }
+    }
+    say("all archives are whole; the killed had left %s", found);
   }
 
   @Test

@@ -7,8 +7,9 @@ import dev.platter.lab.HostPathCsi;
 import dev.platter.lab.MarkerGuest;
 import dev.platter.lab.Shell;
 import dev.platter.lab.Virtctl;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -145,12 +146,17 @@ class VirtctlTest {
                 .toArray());
   }
 
-  private static void isThere(String claim, String file, Path disk) {
+  /** Where the node has the volume of a claim. */
+  private static String volume(String claim) {
     assertThat(shared().kubectl("get", "pvc", claim, "-o", "jsonpath={.status.phase}"))
         .isEqualTo("Bound");
     var volume = shared().kubectl("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}");
     var handle = shared().kubectl("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}");
-    var path = "/var/lib/kubelet/plugins/csi-hostpath/data/" + handle + file;
+    return "/var/lib/kubelet/plugins/csi-hostpath/data/" + handle;
+  }
+
+  private static void isThere(String claim, String file, Path disk) {
+    var path = volume(claim) + file;
     assertThat(
             shared()
                 .kube()
@@ -197,17 +203,46 @@ class VirtctlTest {
     return shared().kube().tryKubectl("auth", "can-i", "create", right, "--as=" + user).out();
   }
 
+  /** What GNU tar makes of an archive is what is on the volume. */
   @Test
-  void virtctlSaysWhyADiskOrAnArchiveIsNotTaken() {
+  void virtctlSendsAnArchiveWhoseFilesAreTheVolumes() throws IOException {
+    var work = Files.createTempDirectory(shared().work(), "archive");
+    Shell.run(
+        "sh",
+        "-ec",
+        """
+        cd %s; mkdir -p tree/a/b/shut 'tree/with space' expected
+        head -c 3M /dev/urandom > tree/disk.img; echo hello > tree/a/b/shut/file; chmod 0555 tree/a/b/shut
+        ln tree/a/b/shut/file tree/hard; ln -s ../../../../etc tree/a/out; echo ü > 'tree/with space/ü'
+        tar -czf files.tar.gz -C tree .; tar -xpf files.tar.gz -C expected; chmod 0755 expected
+        mkfifo tree/fifo; tar -cJf bad.tar.xz -C tree .
+        """
+            .formatted(work));
+    var sent = send("archived", "--size=160Mi", "--archive-path=" + work.resolve("files.tar.gz"));
+    assertThat(sent.status()).as(sent.output()).isZero();
+    assertThat(sent.output()).contains("completed successfully");
+    var node = shared().kube().node(1);
+    var volume = volume("archived");
+    var expected = work.resolve("expected");
+    node.exec("diff", "-r", "--no-dereference", "-x", "disk.img.json", expected, volume);
+    var listed = "cd %s && find . -mindepth 1 ! -name disk.img.json -printf '%%P %%M %%n %%T@\\n' | sort";
+    assertThat(node.exec("sh", "-c", listed.formatted(volume)))
+        .isEqualTo(node.exec("sh", "-c", listed.formatted(expected)));
+
+    var bad = send("refused", "--size=160Mi", "--archive-path=" + work.resolve("bad.tar.xz"));
+    assertThat(bad.status()).isNotZero();
+    assertThat(bad.output()).contains("'fifo' in the archive is a FIFO");
+    assertThat(shared().kubectl("get", "pvc", "refused", "-o", "jsonpath={.status.phase}"))
+        .isEqualTo("Pending");
+    shared().kubectl("delete", "pvc", "archived", "refused", "--timeout=60s");
+  }
+
+  @Test
+  void virtctlSaysWhyADiskIsNotTaken() {
     var disk = MarkerGuest.qcow2();
-    var archive = send("archived", "--size=160Mi", "--archive-path=" + disk);
-    assertThat(archive.status()).isNotZero();
-    assertThat(archive.output()).contains("Platter takes no archives");
     var small = send("small", "--size=16Mi", "--image-path=" + disk);
     assertThat(small.status()).isNotZero();
     assertThat(small.output()).contains("TooLarge");
-    for (var claim : List.of("archived", "small")) {
-      shared().kubectl("delete", "pvc", claim, "--ignore-not-found", "--timeout=60s");
-    }
+    shared().kubectl("delete", "pvc", "small", "--timeout=60s");
   }
 }

@@ -1,9 +1,11 @@
 package dev.platter.node;
 
 import dev.platter.image.Digest;
+import dev.platter.image.fill.DiskFill;
+import dev.platter.image.fill.Fill;
 import dev.platter.image.fill.Filled;
+import dev.platter.image.fill.Format;
 import dev.platter.image.raw.PinnedFile;
-import dev.platter.image.raw.RawTarget;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
@@ -20,6 +22,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The volume of a claim, by the same records and in the same order as {@link ClaimFill}: so a VM
@@ -57,7 +61,18 @@ final class ClaimTarget implements FillTarget {
   static ClaimTarget ofVolume(StateLayout layout, Path root, long size, boolean replace)
       throws IOException {
     var disk = new Step.CheckDiskImg(root.toString(), null);
+    refuseArchive(new FillRecords(new LocalDeviceRecords(layout)).find("", disk), root);
     return open(layout, root, disk, "file:" + StateLayout.diskImg(root), size, replace);
+  }
+
+  /** Before there is a disk beside its files. */
+  private static void refuseArchive(Optional<FillRecord> found, Path root) {
+    if (found.filter(ArchiveTarget::isArchive).isPresent()) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          root + " holds the files of an archive (" + found.get().image() + ")",
+          "A disk goes to an empty volume. Name another.");
+    }
   }
 
   static ClaimTarget ofDevice(StateLayout layout, Path device, boolean replace) throws IOException {
@@ -140,8 +155,8 @@ final class ClaimTarget implements FillTarget {
     }
   }
 
-  @Override
-  public long room() throws IOException {
+  /** How large a disk can be; -1 if it is as large as what comes. */
+  private long room() throws IOException {
     if (pinned.isBlockDevice()) {
       return new LocalDisks(RawDevices.DEFAULT, Progress.NONE)
           .virtualSize(pinned.path(), DiskFormat.RAW);
@@ -162,8 +177,10 @@ final class ClaimTarget implements FillTarget {
   }
 
   @Override
-  public RawTarget open() throws IOException {
-    return ClaimFill.target(pinned);
+  public Fill open(@Nullable Format format, Optional<Digest> expected, LongConsumer progress)
+      throws IOException {
+    var target = ClaimFill.target(pinned);
+    return new DiskFill(target, room(), format, expected.orElse(null), progress);
   }
 
   @Override

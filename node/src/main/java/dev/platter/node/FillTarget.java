@@ -1,32 +1,40 @@
 package dev.platter.node;
 
 import dev.platter.image.Digest;
+import dev.platter.image.fill.Fill;
 import dev.platter.image.fill.Filled;
-import dev.platter.image.raw.RawTarget;
+import dev.platter.image.fill.Format;
 import dev.platter.plan.FillRecord;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Where a disk is brought to. Whenever the process is killed, nobody can take what is there for a
- * whole disk, and who tries again begins anew.
+ * Where a disk or the files of an archive are brought to. Whenever the process is killed, nobody
+ * can take what is there for all of it, and who tries again begins anew.
  *
  * <p>The order: {@link #begin}, {@link #open} once for each try, {@link #complete}.
  */
 public interface FillTarget extends AutoCloseable {
   /**
-   * A directory is the file system of a volume, whose disk is {@code disk.img}; a block device is
-   * itself the disk; all else is a file that is to be made.
+   * A directory is the file system of a volume, whose disk is {@code disk.img}, or into which an
+   * archive is unpacked; a block device is itself the disk; all else is a file that is to be made.
    *
+   * @param format what comes, if somebody said
    * @param size how large a disk in a directory should be, 0 for as large as what comes
    * @param replace whether what Platter has put there may be lost
    */
-  static FillTarget of(StateLayout layout, Path path, long size, boolean replace)
+  static FillTarget of(
+      StateLayout layout, Path path, @Nullable Format format, long size, boolean replace)
       throws IOException {
     var absolute = path.toAbsolutePath().normalize();
+    if (format == Format.TAR) {
+      return ArchiveTarget.at(layout, absolute, size, replace);
+    }
     if (Files.isDirectory(absolute)) {
       return ClaimTarget.ofVolume(layout, absolute, size, replace);
     }
@@ -43,14 +51,17 @@ public interface FillTarget extends AutoCloseable {
    */
   Optional<FillRecord> held(String source, Optional<Digest> digest) throws IOException;
 
-  /** How large a disk can be; -1 if it is as large as what comes. */
-  long room() throws IOException;
-
   /** From now on it is known that what is there is not whole. */
   void begin(String source) throws IOException;
 
-  /** For one try; what an earlier one wrote is gone. */
-  RawTarget open() throws IOException;
+  /**
+   * For one try; what an earlier one wrote is gone.
+   *
+   * @param expected the digest of the file as it comes
+   * @param progress is told how many bytes of it have come
+   */
+  Fill open(@Nullable Format format, Optional<Digest> expected, LongConsumer progress)
+      throws IOException;
 
   /** Everything is on the disk, and it can be used. */
   void complete(Filled filled) throws IOException;

@@ -1,7 +1,10 @@
 package dev.platter.node;
 
 import dev.platter.image.Digest;
+import dev.platter.image.fill.DiskFill;
+import dev.platter.image.fill.Fill;
 import dev.platter.image.fill.Filled;
+import dev.platter.image.fill.Format;
 import dev.platter.image.raw.RawTarget;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -16,6 +19,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Optional;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file that gets its name when it is complete. What was begun has another, always the same; the
@@ -52,17 +57,13 @@ record NewFileTarget(Path file, Path unfinished, boolean replace, FileMutex mute
   }
 
   @Override
-  public long room() {
-    return -1;
-  }
-
-  @Override
   public void begin(String source) {}
 
   @Override
-  public RawTarget open() throws IOException {
+  public Fill open(@Nullable Format format, Optional<Digest> expected, LongConsumer progress)
+      throws IOException {
     Files.deleteIfExists(unfinished);
-    return RawTarget.create(unfinished);
+    return new DiskFill(RawTarget.create(unfinished), -1, format, expected.orElse(null), progress);
   }
 
   @Override

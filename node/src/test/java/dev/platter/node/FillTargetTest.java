@@ -36,7 +36,7 @@ class FillTargetTest {
   }
 
   private FillTarget open(Path path, boolean replace) throws IOException {
-    return FillTarget.of(layout, path, 0, replace);
+    return FillTarget.of(layout, path, null, 0, replace);
   }
 
   @Test
@@ -103,7 +103,7 @@ class FillTargetTest {
     var file = dir.resolve("out.raw");
     try (var target = open(file, false)) {
       assertThatThrownBy(() -> open(file, false)).hasMessageContaining("another process fills");
-      target.open().close();
+      target.open(null, Optional.empty(), _ -> {}).close();
       Files.writeString(file, "appeared");
       assertThatThrownBy(() -> target.complete(FILLED)).hasMessageContaining("there is a file");
     }

@@ -19,6 +19,12 @@ public final class CdiNames {
   /** Annotation of a claim, by a client: no pod has to want it first. */
   public static final String IMMEDIATE = "cdi.kubevirt.io/storage.bind.immediate.requested";
 
+  /** Annotation of a claim, by a client: what is going to be sent. */
+  public static final String CONTENT_TYPE = "cdi.kubevirt.io/storage.contentType";
+
+  /** The content type of what is not a disk. */
+  public static final String ARCHIVE = "archive";
+
   /** Annotations of a claim, for clients: how the pod is that takes the disk. */
   public static final String POD_PHASE = "cdi.kubevirt.io/storage.pod.phase";
 

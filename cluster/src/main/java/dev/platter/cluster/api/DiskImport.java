@@ -162,6 +162,12 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
   }
 
   @Override
+  public boolean isArchive() {
+    Spec spec = getSpec();
+    return spec != null && ARCHIVE.equals(spec.format());
+  }
+
+  @Override
   public void say(FillStatus status) {
     setStatus(status);
   }

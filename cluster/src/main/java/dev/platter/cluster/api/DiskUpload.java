@@ -49,6 +49,12 @@ public final class DiskUpload extends CustomResource<DiskUpload.Spec, FillStatus
   }
 
   @Override
+  public boolean isArchive() {
+    Spec spec = getSpec();
+    return spec != null && ARCHIVE.equals(spec.format());
+  }
+
+  @Override
   public void say(FillStatus status) {
     setStatus(status);
   }

@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.CdiNames;
+import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.FillPhase;
 import dev.platter.cluster.api.FilledClaim;
@@ -37,8 +38,12 @@ final class CdiClaim {
   static DiskUpload source(PersistentVolumeClaim claim) {
     var out = new DiskUpload();
     out.setMetadata(Owned.metadata(claim, claim.getMetadata().getName()).build());
-    var immediate = annotations(claim).containsKey(CdiNames.IMMEDIATE);
-    out.setSpec(new DiskUpload.Spec(null, immediate ? true : null));
+    var said = annotations(claim);
+    var archive = CdiNames.ARCHIVE.equals(said.get(CdiNames.CONTENT_TYPE));
+    out.setSpec(
+        new DiskUpload.Spec(
+            archive ? DiskSource.ARCHIVE : null,
+            said.containsKey(CdiNames.IMMEDIATE) ? true : null));
     return out;
   }
 

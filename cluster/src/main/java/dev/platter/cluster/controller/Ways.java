@@ -31,6 +31,11 @@ final class Ways {
   Way of(ClaimSource source, PersistentVolumeClaim claim, @Nullable VolumeClass volumes) {
     return switch (source) {
       case VmImage image -> of(image, claim, volumes);
+      case DiskSource disk when disk.isArchive() && PrimeClaim.isBlock(claim) ->
+          new Way.Wait(
+              Reason.UNSUPPORTED,
+              "An archive is unpacked into a file system, and the claim is a device; make one without"
+                  + " volumeMode: Block.");
       case DiskSource disk when lacksPod(disk, claim, volumes) ->
           Way.Wait.of(Reason.WAITING_FOR_CONSUMER);
       case DiskImport disk when originals.areMade(disk, claim) -> of(disk, claim);

@@ -31,8 +31,8 @@ public final class Install {
   private static final String FORMAT =
       """
       type: string
-      enum: [raw, qcow2, vmdk, vhd, vhdx, vdi]
-      description: What the file is, whatever it looks like. Say raw for a raw disk that a guest has written to.
+      enum: [raw, qcow2, vmdk, vhd, vhdx, vdi, tar]
+      description: What the file is, whatever it looks like. Say raw for a raw disk that a guest has written to. With tar the file is an archive, packed with gzip, xz or zstd or not, and its files become those of the claim's file system; a claim with volumeMode Block is not filled with one.
       """;
   private static final String OBSERVED_SOURCE =
       "observedSource: {type: string, description: 'The UID and generation of the DiskImport that this one names; nothing if it names none, or cannot have its disk.'}\n";

@@ -89,6 +89,27 @@ class CdiClaimTest {
   }
 
   @Test
+  void anArchiveIsTakenAsOneAndNotByADevice() {
+    var claim = claim(CdiNames.UPLOAD_TARGET);
+    claim.getMetadata().getAnnotations().put(CdiNames.CONTENT_TYPE, "archive");
+    look();
+    look();
+    assertThat(cluster.all(DiskUpload.class).getFirst().getSpec().format()).isEqualTo("tar");
+    var pod = cluster.all(Pod.class).getFirst();
+    assertThat(pod.getSpec().getContainers().getFirst().getArgs())
+        .contains("--upload", "--format=tar", "/volume");
+
+    begin();
+    claim = claim(CdiNames.UPLOAD_TARGET);
+    claim.getMetadata().getAnnotations().put(CdiNames.CONTENT_TYPE, "archive");
+    claim.getSpec().setVolumeMode("Block");
+    look();
+    look();
+    assertThat(cluster.all(Pod.class)).isEmpty();
+    assertThat(world.said("root").message()).contains("An archive is unpacked into a file system");
+  }
+
+  @Test
   void othersWaitForWhatTheyName() {
     claim();
     look();

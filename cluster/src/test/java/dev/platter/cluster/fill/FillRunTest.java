@@ -8,6 +8,7 @@ import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.UploadSecret;
 import dev.platter.cluster.api.UploadToken;
 import dev.platter.image.Digest;
+import dev.platter.image.fill.Format;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.Loopback;
 import dev.platter.lab.Shell;
@@ -45,11 +46,20 @@ class FillRunTest {
 
   private FillRun.Wanted wanted(
       @Nullable String source, Optional<Digest> digest, @Nullable Path login, int port) {
+    return wanted(source, digest, null, login, port);
+  }
+
+  private FillRun.Wanted wanted(
+      @Nullable String source,
+      Optional<Digest> digest,
+      @Nullable Format format,
+      @Nullable Path login,
+      int port) {
     return new FillRun.Wanted(
         source,
         volume,
         digest,
-        null,
+        format,
         256 << 20,
         Optional.ofNullable(login),
         Optional.empty(),
@@ -172,6 +182,23 @@ class FillRunTest {
       FillRun.run(wanted(url, Optional.empty(), login, 0), environment());
       isThere();
     }
+  }
+
+  @Test
+  void theFilesOfAnArchiveAreBrought() throws Exception {
+    Shell.run(
+        "sh",
+        "-ec",
+        "cd %s; mkdir -p tree/a; echo 1 > tree/a/b; ln -s a tree/c; tar -cf x.tar.zst --zstd -C tree ."
+            .formatted(work));
+    var tar = work.resolve("x.tar.zst");
+    try (var open = FileServer.http(work)) {
+      var digest = Digest.of(Files.readAllBytes(tar));
+      var url = open.url("x.tar.zst");
+      FillRun.run(wanted(url, Optional.of(digest), Format.TAR, null, 0), environment());
+      assertThat(result().digest()).isEqualTo(digest.toString());
+    }
+    Shell.run("diff", "-r", "--no-dereference", "-x", "disk.img.json", work.resolve("tree"), volume);
   }
 
   @Test

@@ -224,7 +224,8 @@ class PopulateAtApiServerTest {
             "{source: {registry: {image: a/b}, http: {url: \"http://a.example/x\"}}}",
             "{source: {s3: {endpoint: \"https://a.example/path\", bucket: b, key: c}}}",
             "{source: {registry: {image: a/b}}, digest: \"md5:1\"}",
-            "{source: {registry: {image: a/b}}, format: iso}")) {
+            "{source: {registry: {image: a/b}}, format: iso}",
+            "{source: {registry: {image: a/b}}, format: tar}")) {
       var result =
           api.apply(
               """
@@ -242,6 +243,8 @@ class PopulateAtApiServerTest {
         .contains("endpoint")
         .contains("The address of the store");
     assertThat(api.kubectl("explain", "diskupload")).contains("kubectl platter upload");
+    assertThat(api.kubectl("explain", "diskupload.spec.format"))
+        .contains("With tar the file is an archive");
   }
 
   @Test

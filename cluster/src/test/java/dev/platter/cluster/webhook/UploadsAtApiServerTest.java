@@ -265,8 +265,20 @@ class UploadsAtApiServerTest {
     await()
         .atMost(Duration.ofSeconds(60))
         .until(
-            () -> api.apply(CLAIM.formatted("files", "archive"), "--dry-run=server").err(),
-            text -> text.contains("Platter takes no archives"));
+            () ->
+                api.apply(
+                        CLAIM.formatted("files", "archive") + "  volumeMode: Block\n",
+                        "--dry-run=server")
+                    .err(),
+            text -> text.contains("An archive is unpacked into a file system"));
+    applied(CLAIM.formatted("archived", "archive"));
+    await()
+        .atMost(Duration.ofSeconds(60))
+        .until(
+            () ->
+                api.tryKubectl("get", "diskupload", "archived", "-o", "jsonpath={.spec.format}")
+                    .out(),
+            "tar"::equals);
     applied(CLAIM.formatted("bound", "kubevirt").replaceAll("(?m)^  annotations.*\n", ""));
     var late = api.tryKubectl("annotate", "pvc", "bound", "cdi.kubevirt.io/storage.upload.target=");
     assertThat(late.err()).contains("claims that have waited for it from the start");

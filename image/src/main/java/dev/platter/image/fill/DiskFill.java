@@ -24,11 +24,8 @@ import org.jspecify.annotations.Nullable;
  * Time is bounded by the bytes that come and the room of the target. What fails leaves a target
  * that must not be used: whoever calls this keeps a record of that.
  */
-public final class DiskFill {
+public final class DiskFill implements Fill {
   private static final long MOST = 64L << 40;
-
-  /** What may follow the disk in a packed file: tables, padding. More is a bomb. */
-  private static final long MOST_REST = 1L << 30;
 
   private final RawTarget target;
   private final long room;
@@ -57,23 +54,15 @@ public final class DiskFill {
     this.progress = progress;
   }
 
-  /**
-   * Everything is on the disk when this returns.
-   *
-   * @param length how many bytes come, -1 if that is not known
-   */
+  @Override
   public Filled from(InputStream in, long length) throws IOException {
     try (var counted = new Counted(in, progress);
         var plain = Unpacked.open(counted)) {
       Forward file = Forward.of(plain);
       Format format = stated == null ? Format.of(Format.head(file)) : stated;
       long size = copy(format, file, plain.isPacked() ? -1 : length);
-      drain(plain, plain.isPacked() ? MOST_REST : Long.MAX_VALUE);
-      drain(counted, Long.MAX_VALUE);
-      if (length >= 0 && counted.count() != length) {
-        throw new EOFException(
-            "%d bytes were announced, %d have come".formatted(length, counted.count()));
-      }
+      plain.finish();
+      counted.finish(length);
       return finish(format, size, counted.count(), counted.digest());
     } catch (EOFException e) {
       throw new BadImageException("the file was cut short: " + e.getMessage(), e);
@@ -84,6 +73,7 @@ public final class DiskFill {
    * The same for a file that can be read at any position: a qcow2 may be in any order, and is
    * unpacked by all processors.
    */
+  @Override
   public Filled from(ByteSource bytes) throws IOException {
     Forward file = Forward.of(bytes);
     long length = bytes.size();
@@ -105,7 +95,7 @@ public final class DiskFill {
       return finish(Format.QCOW2, size, length, expected);
     }
     try (var hashed = new Counted(new SourceStream(bytes), _ -> {})) {
-      drain(hashed, Long.MAX_VALUE);
+      hashed.finish(length);
       return finish(Format.QCOW2, size, length, hashed.digest());
     }
   }
@@ -132,20 +122,8 @@ public final class DiskFill {
     }
   }
 
-  private static void drain(InputStream in, long most) throws IOException {
-    byte[] sink = new byte[64 << 10];
-    long left = most;
-    for (int n; (n = in.read(sink)) >= 0; left -= n) {
-      if (left < n) {
-        throw new BadImageException("more than %d bytes follow the disk".formatted(most));
-      }
-    }
-  }
-
   private Filled finish(Format format, long size, long fileSize, Digest digest) throws IOException {
-    if (expected != null && !expected.equals(digest)) {
-      throw new BadImageException("the file has the digest " + digest + ", not " + expected);
-    }
+    Counted.require(expected, digest);
     if (size == 0) {
       throw new BadImageException("it is a disk of 0 bytes");
     }
@@ -154,5 +132,10 @@ public final class DiskFill {
     }
     target.force();
     return new Filled(format, size, fileSize, digest);
+  }
+
+  @Override
+  public void close() throws IOException {
+    target.close();
   }
 }

@@ -17,14 +17,17 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Locale;
 
-/** What a disk's file can be. */
+/** What a file can be: a disk in one of many formats, or an archive of files. */
 public enum Format {
   RAW,
   QCOW2,
   VMDK,
   VHD,
   VHDX,
-  VDI;
+  VDI,
+
+  /** Never found out but said: a disk can look like it, and it goes to another place. */
+  TAR;
 
   private static final int HEAD = 512;
   private static final int QCOW2_MAGIC = 0x514649fb;
@@ -56,8 +59,9 @@ public enum Format {
       throw new BadImageException(
           "it is "
               + other.get()
-              + ", which is not taken; raw, qcow2, VMDK in one file, VHD, VHDX and VDI are, and each"
-              + " of them packed with gzip, xz or zstd once");
+              + ", which is not taken as a disk; raw, qcow2, VMDK in one file, VHD, VHDX and VDI are, and"
+              + " each of them packed with gzip, xz or zstd once. The files of a tar go to a volume with"
+              + " the format tar");
     }
     return RAW;
   }
@@ -88,6 +92,7 @@ public enum Format {
               : new RawStream(file, length, most, RawStream.Footer.REQUIRED);
       case VHDX -> Vhdx.open(file);
       case VDI -> Vdi.open(file);
+      case TAR -> throw new IllegalStateException("an archive is not opened as a disk");
     };
   }
 

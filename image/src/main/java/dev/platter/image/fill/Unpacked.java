@@ -21,6 +21,9 @@ final class Unpacked extends FilterInputStream {
   private static final int XZ_KIB = 128 << 10;
   private static final int ZSTD_WINDOW_LOG = 27;
 
+  /** What may follow in a packed file: tables, padding. More is a bomb. */
+  private static final long MOST_REST = 1L << 30;
+
   private final boolean packed;
 
   private Unpacked(InputStream in, boolean packed) {
@@ -82,11 +85,23 @@ final class Unpacked extends FilterInputStream {
     }
   }
 
+  /** Reads what is left of it. */
+  void finish() throws IOException {
+    byte[] sink = new byte[BUFFER];
+    long left = packed ? MOST_REST : Long.MAX_VALUE;
+    for (int n; (n = read(sink, 0, sink.length)) >= 0; left -= n) {
+      if (left < n) {
+        throw new BadImageException(
+            "more than %d bytes follow what is in the file".formatted(MOST_REST));
+      }
+    }
+  }
+
   /** Errors of the decompressors are the file's fault; those of the network below are not. */
   private static IOException corrupt(IOException e) {
     return switch (e) {
       case ZipException _, EOFException _, ZstdIOException _, XZIOException _ ->
-          new BadImageException("what the disk is packed with is damaged: " + e.getMessage(), e);
+          new BadImageException("what it is packed with is damaged: " + e.getMessage(), e);
       default -> e;
     };
   }

@@ -23,15 +23,20 @@ import java.lang.invoke.VarHandle;
  * returned only the lower half counts.
  */
 final class Libc {
+  static final int EPERM = 1;
   static final int ENOENT = 2;
   static final int EINTR = 4;
   static final int ENXIO = 6;
   static final int EBUSY = 16;
   static final int EEXIST = 17;
   static final int EXDEV = 18;
+  static final int ENOTDIR = 20;
+  static final int EISDIR = 21;
   static final int EINVAL = 22;
   static final int ENOTTY = 25;
   static final int ENOSPC = 28;
+  static final int EMLINK = 31;
+  static final int ELOOP = 40;
   static final int EOPNOTSUPP = 95;
   static final int EDQUOT = 122;
 
@@ -47,6 +52,13 @@ final class Libc {
   /** One of the few numbers that processors differ in; a wrong one would follow links. */
   static final int O_NOFOLLOW = System.getProperty("os.arch").equals("aarch64") ? 0x8000 : 0x20000;
 
+  /** Of these, too. */
+  static final int O_DIRECTORY = System.getProperty("os.arch").equals("aarch64") ? 0x4000 : 0x10000;
+
+  static final int AT_SYMLINK_NOFOLLOW = 0x100;
+  static final int AT_REMOVEDIR = 0x200;
+
+  static final int SEEK_SET = 0;
   static final int SEEK_END = 2;
   static final int SEEK_DATA = 3;
   static final int SEEK_HOLE = 4;
@@ -89,6 +101,17 @@ final class Libc {
   private static final MemorySegment PREADV2 = function("preadv2");
   private static final MemorySegment MADVISE = function("madvise");
   private static final MemorySegment LSTAT = function("lstat");
+  private static final MemorySegment OPENAT = function("openat");
+  private static final MemorySegment MKDIRAT = function("mkdirat");
+  private static final MemorySegment SYMLINKAT = function("symlinkat");
+  private static final MemorySegment LINKAT = function("linkat");
+  private static final MemorySegment UNLINKAT = function("unlinkat");
+  private static final MemorySegment FCHMOD = function("fchmod");
+  private static final MemorySegment FCHMODAT = function("fchmodat");
+  private static final MemorySegment FUTIMENS = function("futimens");
+  private static final MemorySegment UTIMENSAT = function("utimensat");
+  private static final MemorySegment GETDENTS64 = function("getdents64");
+  private static final MemorySegment SYNCFS = function("syncfs");
   private static final MemorySegment STRERROR = function("strerror");
 
   /** A struct iovec, and behind it room for errno. */
@@ -160,6 +183,82 @@ final class Libc {
       int result = intOf(LSTAT, arena.allocateFrom(path).address(), stat.address(), 0, 0);
       return result < 0 ? result : stat.get(JAVA_LONG, STAT_BLOCKS);
     }
+  }
+
+  static int openAt(int directory, String name, int flags, int mode) {
+    try (Arena arena = Arena.ofConfined()) {
+      return intOf(OPENAT, directory, arena.allocateFrom(name).address(), flags, mode);
+    }
+  }
+
+  static int makeDirectoryAt(int directory, String name, int mode) {
+    try (Arena arena = Arena.ofConfined()) {
+      return intOf(MKDIRAT, directory, arena.allocateFrom(name).address(), mode, 0);
+    }
+  }
+
+  /** A symbolic link. */
+  static int symlinkAt(String target, int directory, String name) {
+    try (Arena arena = Arena.ofConfined()) {
+      long to = arena.allocateFrom(target).address();
+      return intOf(SYMLINKAT, to, directory, arena.allocateFrom(name).address(), 0);
+    }
+  }
+
+  /** Another name for what has one; a symbolic link is not followed. */
+  static int linkAt(int from, String there, int directory, String name) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment state = arena.allocate(STATE);
+      long old = arena.allocateFrom(there).address();
+      long newName = arena.allocateFrom(name).address();
+      int result = (int) call(LINKAT, state, from, old, directory, newName, 0);
+      return result < 0 ? -(int) ERRNO.get(state, 0L) : result;
+    }
+  }
+
+  static int unlinkAt(int directory, String name, int flags) {
+    try (Arena arena = Arena.ofConfined()) {
+      return intOf(UNLINKAT, directory, arena.allocateFrom(name).address(), flags, 0);
+    }
+  }
+
+  static int chmod(int fd, int mode) {
+    return intOf(FCHMOD, fd, mode, 0, 0);
+  }
+
+  /** Fails for a symbolic link, rather than to follow it. */
+  static int chmodAt(int directory, String name, int mode) {
+    try (Arena arena = Arena.ofConfined()) {
+      long at = arena.allocateFrom(name).address();
+      return intOf(FCHMODAT, directory, at, mode, AT_SYMLINK_NOFOLLOW);
+    }
+  }
+
+  /** Sets the times of the last access and change. */
+  static int setTimes(int fd, long seconds, int nanos) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment times = arena.allocateFrom(JAVA_LONG, seconds, nanos, seconds, nanos);
+      return intOf(FUTIMENS, fd, times.address(), 0, 0);
+    }
+  }
+
+  /** The same by a name; a symbolic link is not followed. */
+  static int setTimesAt(int directory, String name, long seconds, int nanos) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment times = arena.allocateFrom(JAVA_LONG, seconds, nanos, seconds, nanos);
+      long at = arena.allocateFrom(name).address();
+      return intOf(UTIMENSAT, directory, at, times.address(), AT_SYMLINK_NOFOLLOW);
+    }
+  }
+
+  /** Fills memory with entries of a directory, as many as fit; 0 when there are no more. */
+  static long entries(int directory, MemorySegment into) {
+    return longOf(GETDENTS64, directory, into.address(), into.byteSize(), 0);
+  }
+
+  /** Returns when all of the file system is on the disk. */
+  static int syncFileSystem(int fd) {
+    return intOf(SYNCFS, fd, 0, 0, 0);
   }
 
   /** The bytes must be alive and not on the heap. */

@@ -32,6 +32,7 @@ public final class TarReader {
   private long remaining;
   private int padding;
   private boolean ended;
+  private boolean marked;
   private byte[] entryBlock = new byte[0];
   private Map<String, String> entryPax = Map.of();
   private long entryAt;
@@ -82,6 +83,14 @@ public final class TarReader {
   /** The bytes of the current entry; ends where the entry ends. Valid until {@link #next}. */
   public InputStream content() {
     return content;
+  }
+
+  /**
+   * Whether the end was that of an archive. Who cannot tell otherwise that nothing is missing has
+   * to ask: one that was cut off between two entries ends without.
+   */
+  public boolean hasEnd() {
+    return marked;
   }
 
   /** Who owns the current entry, and the like; who wants only the bytes need not ask. */
@@ -154,7 +163,7 @@ public final class TarReader {
     return new BadImageException(
         "the tar has a sparse file at byte "
             + offset
-            + ", which container layers do not use; pack it without --sparse");
+            + ", which is not taken; pack it without --sparse");
   }
 
   private byte[] headerData(TarHeader header, long at) throws IOException {
@@ -204,6 +213,7 @@ public final class TarReader {
     if (!isZero()) {
       return true;
     }
+    marked = true;
     read = in.readNBytes(block, 0, block.length);
     offset += read;
     if (read == block.length && !isZero()) {

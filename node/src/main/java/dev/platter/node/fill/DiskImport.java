@@ -2,6 +2,8 @@ package dev.platter.node.fill;
 
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.node.FillTarget;
 import dev.platter.node.LocalNode;
 import dev.platter.node.NodeConfig;
@@ -14,8 +16,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Brings a disk from a registry, a web server or a file to a file, a volume or a device, in one
- * pass. It can be killed at any moment and begun again; what is there already is not fetched.
+ * Brings a disk from a registry, a web server or a file to a file, a volume or a device, or an
+ * archive to a volume, in one pass. It can be killed at any moment and begun again; what is there
+ * already is not fetched.
  *
  * @param size how large the disk of a volume should be, 0 for as large as what comes
  * @param replace whether what Platter has put there before may be lost
@@ -62,7 +65,13 @@ public record DiskImport(
   private Done fill(NodeConfig config, Map<String, String> environment, Progress progress)
       throws IOException {
     var from = ImportSource.of(source, LocalNode.sources(config), environment);
-    try (var to = FillTarget.of(config.layout(), target, size, replace)) {
+    if (format == Format.TAR && from instanceof ImageImport) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "a container image has a disk in it, and is no archive: " + source,
+          "Leave --format out, or name an address or a file.");
+    }
+    try (var to = FillTarget.of(config.layout(), target, format, size, replace)) {
       var held = to.held(from.name(), digest);
       if (held.isPresent()) {
         return new Done(from.name(), held.get().digest(), true, Optional.empty());

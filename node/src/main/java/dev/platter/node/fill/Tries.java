@@ -1,7 +1,7 @@
 package dev.platter.node.fill;
 
 import dev.platter.image.Digest;
-import dev.platter.image.fill.DiskFill;
+import dev.platter.image.fill.Fill;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.fill.Format;
 import dev.platter.node.FillTarget;
@@ -11,7 +11,7 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes a disk to a target, from the start each time.
+ * Writes a disk, or unpacks an archive, to a target, from the start each time.
  *
  * @param format what the file is, whatever it looks like
  * @param expected the digest of the file
@@ -21,12 +21,12 @@ record Tries(
   /** Brings the bytes. */
   @FunctionalInterface
   interface Bytes {
-    Filled into(DiskFill fill) throws IOException;
+    Filled into(Fill fill) throws IOException;
   }
 
   Filled once(Bytes bytes) throws IOException {
-    try (var disk = target.open()) {
-      return bytes.into(new DiskFill(disk, target.room(), format, expected.orElse(null), progress));
+    try (var fill = target.open(format, expected, progress)) {
+      return bytes.into(fill);
     }
   }
 }

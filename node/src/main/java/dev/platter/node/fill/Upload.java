@@ -77,8 +77,7 @@ final class Upload implements AutoCloseable {
   Answer take(Part part) {
     synchronized (this) {
       if (done != null) {
-        return new Answer(
-            409, 409, "Complete", "the disk is complete; nothing more is taken", told);
+        return new Answer(409, 409, "Complete", "it is complete; nothing more is taken", told);
       }
       if (busy) {
         return Answer.of(503, 503, "Busy", "somebody else sends at this moment; try again");
@@ -148,7 +147,7 @@ final class Upload implements AutoCloseable {
               "digest", filled.digest().toString(),
               "format", filled.format().toString(),
               "size", filled.size());
-      return new Answer(201, 200, "Created", "the disk is complete", told);
+      return new Answer(201, 200, "Created", "it is complete", told);
     }
   }
 

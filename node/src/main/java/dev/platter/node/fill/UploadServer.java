@@ -26,8 +26,8 @@ import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes one disk over HTTP, by PUT, and by what clients of KubeVirt's importer (CDI) send. A client
- * that is faster than the disk waits: no more than some pieces are in memory.
+ * Takes one disk, or one archive, over HTTP, by PUT, and by what clients of KubeVirt's importer
+ * (CDI) send. A client that is faster than the disk waits: no more than some pieces are in memory.
  *
  * <p>{@code docs/filling.md} has the requests and answers.
  */
@@ -94,7 +94,9 @@ public final class UploadServer implements AutoCloseable {
    */
   public static UploadServer start(
       Options options, @Nullable SSLContext tls, Predicate<String> also) throws IOException {
-    var target = FillTarget.of(options.layout, options.target, options.size, options.replace);
+    var target =
+        FillTarget.of(
+            options.layout, options.target, options.format, options.size, options.replace);
     try {
       var server = new UploadServer(new Upload(target, options.format), options, tls, also);
       if (server.upload.done().isPresent()) {
@@ -154,12 +156,13 @@ public final class UploadServer implements AutoCloseable {
     if (!isAllowed(exchange.head())) {
       return Answer.of(401, 401, "Token", "send the right token: Authorization: Bearer TOKEN");
     }
-    if (ARCHIVE.matcher(path).matches()) {
-      return Answer.of(415, 400, "Archive", "archives are not taken; send the image of a disk");
+    if (ARCHIVE.matcher(path).matches() && options.format != Format.TAR) {
+      return Answer.of(
+          415, 400, "Archive", "a disk is taken here; archives go to who was told format: tar");
     }
     var ours = path.indexOf('/', 1) < 0;
     if (!cdi && !ours) {
-      return Answer.of(404, 404, "NotFound", "send the disk by PUT to /disk");
+      return Answer.of(404, 404, "NotFound", "send it by PUT to /disk");
     }
     return switch (method) {
       case "HEAD", "GET" -> status();
@@ -180,7 +183,7 @@ public final class UploadServer implements AutoCloseable {
         200,
         200,
         done.isPresent() ? "Complete" : "Waiting",
-        done.isPresent() ? "the disk is complete" : "send the disk by PUT",
+        done.isPresent() ? "it is complete" : "send it by PUT",
         Map.of("offset", upload.offset(), "digest", done.map(Digest::toString).orElse("")));
   }
 

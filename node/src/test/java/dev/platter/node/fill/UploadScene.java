@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,6 +43,11 @@ abstract class UploadScene {
   }
 
   UploadServer serve(Path target, long size, Duration patience) throws IOException {
+    return serve(target, size, null, patience);
+  }
+
+  UploadServer serve(Path target, long size, @Nullable Format format, Duration patience)
+      throws IOException {
     return UploadServer.start(
         new UploadServer.Options(
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
@@ -49,7 +55,7 @@ abstract class UploadScene {
             target,
             size,
             false,
-            (Format) null,
+            format,
             Optional.of(TOKEN),
             patience));
   }

@@ -175,11 +175,11 @@ class UploadServerTest extends UploadScene {
   }
 
   @Test
-  void archivesAreNotTaken() throws Exception {
+  void anArchiveIsNotTakenForADisk() throws Exception {
     try (var server = serve()) {
       assertThat(curl("--data-binary", "@" + qcow2, url(server, "/v1beta1/upload-archive")))
           .startsWith("400 ")
-          .contains("archives are not taken");
+          .contains("a disk is taken here");
     }
   }
 
