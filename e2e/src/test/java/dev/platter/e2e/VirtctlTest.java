@@ -26,7 +26,7 @@ class VirtctlTest {
   static void start() {
     virtctl = Virtctl.program();
     driver = HostPathCsi.start(shared().kube(), shared().kube().node(1));
-    shared().install("--cdi-uploads");
+    shared().install("--cdi");
     shared()
         .kubectl(
             "-n", NAMESPACE, "rollout", "status", "deployment/platter-uploads", "--timeout=120s");
