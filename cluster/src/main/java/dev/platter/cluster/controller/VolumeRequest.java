@@ -34,6 +34,9 @@ record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeCla
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SIZE = "storage";
 
+  /** No volume is larger, and there is room to count what its file system takes. */
+  private static final long MOST_BYTES = 1L << 60;
+
   /** What CDI takes the class's own mode for. */
   private static final String ANY_MODE = "FromStorageProfile";
 
@@ -88,15 +91,20 @@ record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeCla
   }
 
   private static @Nullable Long size(Written given, PersistentVolumeClaimSpec claim) {
+    var asked =
+        Optional.ofNullable(claim.getResources())
+            .map(resources -> resources.getRequests())
+            .map(requests -> requests.get(SIZE))
+            .orElse(null);
     try {
-      return Optional.ofNullable(claim.getResources())
-          .map(resources -> resources.getRequests())
-          .map(requests -> requests.get(SIZE))
-          .map(size -> Quantity.getAmountInBytes(size).longValueExact())
-          .orElse(null);
+      var size = asked == null ? null : Quantity.getAmountInBytes(asked).longValueExact();
+      if (size == null || (size > 0 && size <= MOST_BYTES)) {
+        return size;
+      }
     } catch (IllegalArgumentException | ArithmeticException e) {
-      throw given.refused(".resources.requests.storage is no size", "Write one, such as 10Gi.");
+      // It is said below.
     }
+    throw given.refused(".resources.requests.storage is no size", "Write one, such as 10Gi.");
   }
 
   private static void complete(PersistentVolumeClaimSpec out, @Nullable Long size) {
@@ -212,6 +220,9 @@ record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeCla
     var out = Owned.metadata(volume, name()).withLabels(labels);
     if (origin instanceof VolumeOrigin.Upload) {
       out.addToAnnotations(CdiNames.UPLOAD_TARGET, "");
+      if (immediate()) {
+        out.addToAnnotations(CdiNames.IMMEDIATE, "");
+      }
       if ("true".equals(annotations().get(CdiNames.USE_POPULATOR))) {
         // What becomes of the upload is said of this claim itself.
         out.addToAnnotations(CdiNames.POPULATED_CLAIM, name());
