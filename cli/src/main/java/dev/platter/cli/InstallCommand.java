@@ -22,7 +22,7 @@ final class InstallCommand implements Callable<Integer> {
       names = "--context",
       paramLabel = "NAME",
       description =
-          "The context of the kubeconfig whose cluster is asked, with --cdi-uploads, whether it has"
+          "The context of the kubeconfig whose cluster is asked, with --cdi, whether it has"
               + " CDI (default: the current one).")
   @Nullable String context;
 
@@ -30,7 +30,7 @@ final class InstallCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (install.cdiUploads && !ForeignCdi.refuseIfThere(context, install.namespace)) {
+    if (install.cdi && !ForeignCdi.refuseIfThere(context, install.namespace)) {
       var err = spec.commandLine().getErr();
       err.println("platter: no cluster answers; apply this to none that has CDI.");
       err.flush();

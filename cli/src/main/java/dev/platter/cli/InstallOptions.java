@@ -65,11 +65,12 @@ final class InstallOptions {
   boolean serviceMonitor;
 
   @Option(
-      names = "--cdi-uploads",
+      names = "--cdi",
       description =
-          "Also what answers virtctl image-upload pvc: CDI's API for upload tokens, and a proxy."
-              + " Not for a cluster that has CDI, whose API it is.")
-  boolean cdiUploads;
+          "Also what CDI's users know: DataVolumes, and what answers virtctl image-upload, which is"
+              + " CDI's API for upload tokens, and a proxy."
+              + " Not for a cluster that has CDI, whose kinds and API these are.")
+  boolean cdi;
 
   @Option(
       names = "--volumes",
@@ -99,7 +100,7 @@ final class InstallOptions {
             pullSecrets,
             kubeletRoot,
             serviceMonitor,
-            cdiUploads);
+            cdi);
     var yaml = Install.yaml(options);
     return volumes == null
         ? yaml

@@ -14,7 +14,7 @@ import picocli.CommandLine.Spec;
     hidden = true,
     description = {
       "Lead disks that clients of CDI send to the pods that take them.",
-      "'platter install --cdi-uploads' runs it in the cluster."
+      "'platter install --cdi' runs it in the cluster."
     })
 final class UploadGateCommand implements Callable<Integer> {
   @Parameters(paramLabel = "DIR", description = "Where its Secret is mounted.")

@@ -20,8 +20,11 @@ import java.util.function.Function;
 public final class Controllers {
   private static final String IMAGE_GRACE = "PLATTER_IMAGE_GRACE_SECONDS";
 
-  /** Whether clients of CDI can send disks; {@code platter install --cdi-uploads} sets it. */
-  private static final String CDI_UPLOADS = "PLATTER_CDI_UPLOADS";
+  /**
+   * Whether clients of CDI can send disks and make DataVolumes; {@code platter install --cdi} sets
+   * it.
+   */
+  private static final String CDI = "PLATTER_CDI";
 
   private static final int METRICS_PORT = 8080;
   private static final Duration RETRY = Duration.ofSeconds(1);
@@ -41,7 +44,7 @@ public final class Controllers {
     try (var client = KubeClient.open()) {
       var options = options(client, namespace, pod, log);
       var uploads =
-          environment.apply(CDI_UPLOADS).filter("true"::equals).isPresent()
+          environment.apply(CDI).filter("true"::equals).isPresent()
               ? Webhook.uploads(client, namespace)
               : null;
       var settings =

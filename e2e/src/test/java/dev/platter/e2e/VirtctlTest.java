@@ -3,6 +3,7 @@ package dev.platter.e2e;
 import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.platter.lab.FileServer;
 import dev.platter.lab.HostPathCsi;
 import dev.platter.lab.MarkerGuest;
 import dev.platter.lab.Shell;
@@ -27,7 +28,7 @@ class VirtctlTest {
   static void start() {
     virtctl = Virtctl.program();
     driver = HostPathCsi.start(shared().kube(), shared().kube().node(1));
-    shared().install("--cdi-uploads");
+    shared().install("--cdi");
     shared()
         .kubectl(
             "-n", NAMESPACE, "rollout", "status", "deployment/platter-uploads", "--timeout=120s");
@@ -72,7 +73,7 @@ class VirtctlTest {
   /** The cluster is not ours alone. */
   @AfterAll
   static void putBack() {
-    shared().kubectl("delete", "pvc,pods", "--all", "--timeout=60s");
+    shared().kubectl("delete", "dv,pvc,pods", "--all", "--timeout=60s");
     shared()
         .await(
             "volumes are left", () -> shared().kubectl("get", "pv", "-o", "name"), String::isEmpty);
@@ -88,7 +89,11 @@ class VirtctlTest {
             "clusterrolebinding/platter-controller-uploads",
             "clusterrole/platter-uploads",
             "clusterrole/platter-controller-uploads",
-            "clusterrole/platter-send-disks");
+            "clusterrole/platter-send-disks",
+            "clusterrolebinding/platter-controller-datavolumes",
+            "clusterrole/platter-controller-datavolumes",
+            "clusterrole/platter-make-datavolumes",
+            "clusterrole/platter-see-datavolumes");
     shared()
         .kubectl(
             "-n",
@@ -109,6 +114,7 @@ class VirtctlTest {
             "clusterrolebinding/sees-storage-classes",
             "clusterrole/sees-storage-classes");
     shared().install();
+    shared().kubectl("delete", "crd/datavolumes.cdi.kubevirt.io");
   }
 
   private static Shell.Result send(String name, Object... more) {
@@ -116,6 +122,14 @@ class VirtctlTest {
   }
 
   private static Shell.Result sendAs(String user, String name, Object... more) {
+    return upload(user, "pvc", name, more);
+  }
+
+  private static Shell.Result sendVolume(String name, Object... more) {
+    return upload(SENDER, "dv", name, more);
+  }
+
+  private static Shell.Result upload(String user, String kind, String name, Object... more) {
     var address =
         shared()
             .kubectl(
@@ -136,7 +150,7 @@ class VirtctlTest {
                     Stream.of(
                         virtctl,
                         "image-upload",
-                        "pvc",
+                        kind,
                         name,
                         "--as=" + user,
                         "--insecure",
@@ -244,5 +258,131 @@ class VirtctlTest {
     assertThat(small.status()).isNotZero();
     assertThat(small.output()).contains("TooLarge");
     shared().kubectl("delete", "pvc", "small", "--timeout=60s");
+  }
+
+  private static String volumes(String... more) {
+    return shared()
+        .kubectl(Stream.concat(Stream.of("get", "dv"), Stream.of(more)).toArray(Object[]::new));
+  }
+
+  /** With no more than the disk's own size: the claim has room for its file system beside it. */
+  @Test
+  void virtctlSendsADiskToADataVolumeAndAllOfItGoesWithThat() throws IOException {
+    var disk = MarkerGuest.qcow2();
+    var size = "--size=" + Files.size(MarkerGuest.raw());
+    var files = sendVolume("volume", size, "--image-path=" + disk);
+    assertThat(files.status()).as(files.output()).isZero();
+    assertThat(files.output()).contains("completed successfully");
+    isThere("volume", "/disk.img", disk);
+    shared()
+        .kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "dv/volume", "--timeout=60s");
+    assertThat(volumes()).containsPattern("volume +Succeeded +100.0%");
+    var device = sendVolume("raw", size, "--volume-mode=block", "--image-path=" + disk);
+    assertThat(device.status()).as(device.output()).isZero();
+    isThere("raw", "", disk);
+
+    var again = sendVolume("volume", size, "--image-path=" + disk);
+    assertThat(again.output()).contains("already successfully imported");
+    shared().kubectl("delete", "dv", "volume", "raw", "--timeout=60s");
+    shared()
+        .await(
+            "what was theirs stays",
+            () -> shared().kubectl("get", "diskuploads,pods,pvc", "-o", "name"),
+            String::isEmpty);
+  }
+
+  /** As of a manifest that was written for CDI. */
+  @Test
+  void virtctlSendsADiskToADataVolumeThatIsThere() {
+    shared()
+        .apply(
+            """
+            apiVersion: cdi.kubevirt.io/v1beta1
+            kind: DataVolume
+            metadata:
+              name: waits
+              annotations:
+                cdi.kubevirt.io/storage.usePopulator: "true"
+                cdi.kubevirt.io/storage.bind.immediate.requested: ""
+            spec:
+              source: {upload: {}}
+              storage: {storageClassName: %s, resources: {requests: {storage: 160Mi}}}
+            """
+                .formatted(HostPathCsi.LATE));
+    shared()
+        .await(
+            "there is no claim",
+            () -> shared().kubectl("get", "pvc", "-o", "name"),
+            claims -> claims.contains("waits"));
+    var disk = MarkerGuest.qcow2();
+    var sent = sendVolume("waits", "--no-create", "--image-path=" + disk);
+    assertThat(sent.status()).as(sent.output()).isZero();
+    isThere("waits", "/disk.img", disk);
+    assertThat(sendVolume("waits", "--no-create", "--image-path=" + disk).output())
+        .contains("already successfully populated");
+    shared().kubectl("delete", "dv", "waits", "--timeout=60s");
+  }
+
+  @Test
+  void dataVolumesAreImportedCopiedAndMadeBlank() throws IOException {
+    var disk = MarkerGuest.qcow2();
+    var volume =
+        """
+        apiVersion: cdi.kubevirt.io/v1beta1
+        kind: DataVolume
+        metadata: {name: %s}
+        spec:
+          source: {%s}
+          storage: {storageClassName: %s, resources: {requests: {storage: %s}}}
+        ---
+        """;
+    try (var web = FileServer.http(shared().kube().outside(), disk.getParent())) {
+      var address = web.url(disk.getFileName().toString());
+      shared()
+          .apply(
+              volume.formatted(
+                      "fetched", "http: {url: \"" + address + "\"}", HostPathCsi.AT_ONCE, "160Mi")
+                  + volume.formatted("empty", "blank: {}", HostPathCsi.AT_ONCE, "160Mi")
+                  + volume.formatted("late", "blank: {}", HostPathCsi.LATE, "160Mi"));
+      shared()
+          .kubectl(
+              "wait",
+              "--for=jsonpath={.status.phase}=Succeeded",
+              "dv/fetched",
+              "dv/empty",
+              "--timeout=120s");
+    }
+    isThere("fetched", "/disk.img", disk);
+    shared()
+        .apply(volume.formatted("copied", "pvc: {name: fetched}", HostPathCsi.AT_ONCE, "160Mi"));
+    shared().kubectl("wait", "--for=condition=Ready", "dv/copied", "--timeout=120s");
+    isThere("copied", "/disk.img", disk);
+    assertThat(volumes("late")).contains("WaitForFirstConsumer");
+    shared().kubectl("delete", "dv", "copied", "fetched", "empty", "late", "--timeout=60s");
+    shared()
+        .await(
+            "what was theirs stays",
+            () -> shared().kubectl("get", "diskimports,pods,pvc", "-o", "name"),
+            String::isEmpty);
+  }
+
+  @Test
+  void virtctlSaysWhyADataVolumeIsNotFilled() {
+    var disk = MarkerGuest.qcow2();
+    var archive = sendVolume("archived-volume", "--size=160Mi", "--archive-path=" + disk);
+    assertThat(archive.status()).isNotZero();
+    assertThat(archive.output()).contains("Platter takes no archives");
+    var late =
+        sendVolume(
+            "late-volume",
+            "--size=160Mi",
+            "--storage-class=" + HostPathCsi.LATE,
+            "--image-path=" + disk);
+    assertThat(late.status()).isNotZero();
+    assertThat(late.output()).contains("WaitForFirstConsumer");
+    var theirs = upload(READER, "dv", "their-volume", "--size=160Mi", "--image-path=" + disk);
+    assertThat(theirs.status()).isNotZero();
+    assertThat(theirs.output()).contains("forbidden");
+    shared().kubectl("delete", "dv", "archived-volume", "late-volume", "--timeout=60s");
   }
 }

@@ -44,6 +44,8 @@ public enum Reason {
   WAITING_FOR_CLAIM("No claim names it in its dataSourceRef."),
   WAITING_FOR_UPLOAD("The claim's pod waits for the disk."),
   BOUND_ELSEWHERE("The claim got its volume from somebody else; nobody knows what is on it."),
+  /** As CDI calls it: its clients stop to wait when they see an event of this name. */
+  ERR_CLAIM_NOT_VALID("What the DataVolume asks for is not valid, or is not done here."),
   FILL_FAILED("The disk was not written to the claim, and it is tried again."),
   WAITING_FOR_IMAGE("The image is not in the storage class yet."),
   WAITING_FOR_VOLUME("The storage class has not made the volume yet."),

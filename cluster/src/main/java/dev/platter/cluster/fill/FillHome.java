@@ -1,7 +1,9 @@
 package dev.platter.cluster.fill;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.registry.Reference;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.URI;
@@ -11,6 +13,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The home directory of a pod that fills a claim, with what the pod was given: the operator's
@@ -18,15 +21,22 @@ import java.util.Optional;
  */
 final class FillHome {
   private static final int MOST_BYTES = 1 << 20;
+  private static final String DOCKER = "docker://";
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private static final String WEB_USER = "PLATTER_WEB_USER";
+  private static final String WEB_PASSWORD = "PLATTER_WEB_PASSWORD";
+  private static final String WEB_AUTHORIZATION = "PLATTER_WEB_AUTHORIZATION";
+  private static final String STORE_KEY = "AWS_SECRET_ACCESS_KEY";
 
   /** The files of a Secret, and the variables that say the same. */
   private static final Map<String, String> LOGIN =
       Map.of(
-          "username", "PLATTER_WEB_USER",
-          "password", "PLATTER_WEB_PASSWORD",
-          "authorization", "PLATTER_WEB_AUTHORIZATION",
+          "username", WEB_USER,
+          "password", WEB_PASSWORD,
+          "authorization", WEB_AUTHORIZATION,
           "accessKeyId", "AWS_ACCESS_KEY_ID",
-          "secretAccessKey", "AWS_SECRET_ACCESS_KEY");
+          "secretAccessKey", STORE_KEY);
 
   private FillHome() {}
 
@@ -53,14 +63,46 @@ final class FillHome {
         var value = read(login.get().resolve(file.getKey()));
         value.ifPresent(text -> out.put(file.getValue(), text));
       }
+      cdiLogin(wanted.source(), login.get(), out);
     }
     return out;
   }
 
+  /**
+   * Secrets that were written for CDI have a user and a password under these names, whatever they
+   * are for.
+   */
+  private static void cdiLogin(@Nullable String source, Path login, Map<String, String> out)
+      throws IOException {
+    var user = read(login.resolve("accessKeyId"));
+    var password = read(login.resolve("secretKey"));
+    if (source == null || user.isEmpty() || password.isEmpty()) {
+      return;
+    }
+    if (source.startsWith("s3://")) {
+      out.putIfAbsent(STORE_KEY, password.get());
+    } else if (!source.startsWith(DOCKER)) {
+      if (!out.containsKey(WEB_USER) && !out.containsKey(WEB_AUTHORIZATION)) {
+        out.put(WEB_USER, user.get());
+        out.put(WEB_PASSWORD, password.get());
+      }
+    } else if (!Files.exists(login.resolve(".dockerconfigjson"))) {
+      var host = Reference.parse(source.substring(DOCKER.length())).host();
+      var file = JSON.createObjectNode();
+      file.putObject("auths")
+          .putObject(host)
+          .put("username", user.get())
+          .put("password", password.get());
+      var docker = Path.of(out.getOrDefault("HOME", "/tmp")).resolve(".docker");
+      Files.createDirectories(docker);
+      Files.write(docker.resolve("config.json"), JSON.writeValueAsBytes(file));
+    }
+  }
+
   /** Who is asked: {@code HOST[:PORT]}. */
   static String host(String source, Map<String, String> environment) {
-    if (source.startsWith("docker://")) {
-      return source.substring("docker://".length()).split("/", 2)[0];
+    if (source.startsWith(DOCKER)) {
+      return source.substring(DOCKER.length()).split("/", 2)[0];
     }
     var address =
         source.startsWith("s3://") ? environment.getOrDefault("AWS_ENDPOINT_URL", "") : source;

@@ -4,6 +4,7 @@ import dev.platter.cluster.KubeConfig;
 import dev.platter.cluster.api.CdiNames;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import io.fabric8.kubernetes.api.model.apiextensions.v1.CustomResourceDefinition;
 import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
@@ -11,10 +12,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Whether a cluster has KubeVirt's importer (CDI) itself. Then the API for upload tokens is its
- * own, and so are the claims that its clients make.
+ * own, and so are DataVolumes and the claims that its clients make.
  */
 public final class ForeignCdi {
   private static final String INSTALLATIONS = "cdis.cdi.kubevirt.io";
+  private static final String DATA_VOLUMES = "datavolumes." + CdiNames.DATA_GROUP;
 
   private ForeignCdi() {}
 
@@ -45,8 +47,27 @@ public final class ForeignCdi {
     if (foreign || kinds.withName(INSTALLATIONS).get() != null) {
       throw PlatterException.of(
           Code.CONFLICT,
-          "the cluster has CDI, whose API for upload tokens it is",
-          "Leave out --cdi-uploads; what CDI answers and what Platter fills can be side by side.");
+          "the cluster has CDI, whose API and kinds they are",
+          "Leave out --cdi; what CDI answers and what Platter fills can be side by side.");
     }
+    var volumes = kinds.withName(DATA_VOLUMES).get();
+    if (volumes != null && !isOurs(volumes)) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the cluster has DataVolumes that are not Platter's: the definition " + DATA_VOLUMES,
+          "If CDI is gone and no claim of a DataVolume is needed any more, delete it; else leave out --cdi.");
+    }
+  }
+
+  /** Whether there are DataVolumes, and Platter is who fills them. */
+  static boolean hasOurDataVolumes(KubernetesClient client) {
+    var volumes =
+        client.apiextensions().v1().customResourceDefinitions().withName(DATA_VOLUMES).get();
+    return volumes != null && isOurs(volumes);
+  }
+
+  private static boolean isOurs(CustomResourceDefinition kind) {
+    var labels = kind.getMetadata().getLabels();
+    return labels != null && "platter".equals(labels.get("app.kubernetes.io/part-of"));
   }
 }

@@ -36,7 +36,7 @@ public final class Install {
       """;
   private static final String OBSERVED_SOURCE =
       "observedSource: {type: string, description: 'The UID and generation of the DiskImport that this one names; nothing if it names none, or cannot have its disk.'}\n";
-  private static final String CDI_UPLOADS = "- {name: PLATTER_CDI_UPLOADS, value: \"true\"}\n";
+  private static final String CDI = "- {name: PLATTER_CDI, value: \"true\"}\n";
   private static final List<String> PULL_POLICIES = List.of("IfNotPresent", "Always", "Never");
 
   /**
@@ -44,7 +44,7 @@ public final class Install {
    * @param rawDevices the block devices that VMs may name: patterns with commas between them
    * @param pullSecrets Secrets of the namespace with logins for the registry of {@code image}
    * @param serviceMonitor whether Prometheus' operator is to be told of the metrics
-   * @param cdiUploads whether clients of CDI can send disks
+   * @param cdi whether clients of CDI can send disks, and there are DataVolumes
    */
   public record Options(
       String namespace,
@@ -55,7 +55,7 @@ public final class Install {
       List<String> pullSecrets,
       String kubeletRoot,
       boolean serviceMonitor,
-      boolean cdiUploads) {
+      boolean cdi) {
     public Options {
       pools = List.copyOf(pools);
       pullSecrets = List.copyOf(pullSecrets);
@@ -131,7 +131,7 @@ public final class Install {
             .text("kubeletRoot", options.kubeletRoot())
             .text("nodeFileDigest", digest(nodeFile))
             .text("isNodeDaemon", isNodeDaemon(options.namespace()))
-            .lines("cdiUploads", options.cdiUploads() ? CDI_UPLOADS : "")
+            .lines("cdi", options.cdi() ? CDI : "")
             .lines("nodeFile", nodeFile)
             .lines("pullSecrets", pullSecrets(options.pullSecrets()))
             .lines("poolMounts", poolMounts(options.pools()))
@@ -148,10 +148,20 @@ public final class Install {
       documents.add(template.fill("monitoring.yaml"));
     }
     documents.add(template.fill("admission.yaml"));
-    if (options.cdiUploads()) {
+    if (options.cdi()) {
+      documents.add(dataVolumes(options.namespace()));
       documents.add(template.fill("uploads.yaml"));
     }
     return String.join("---\n", documents);
+  }
+
+  private static String dataVolumes(String namespace) {
+    return new Template()
+        .text("namespace", namespace)
+        .lines("conditions", Template.read("conditions.yaml"))
+        .lines("claim", Template.read("datavolume-claim.yaml"))
+        .lines("named", Template.read("datavolume-named.yaml"))
+        .fill("datavolumes.yaml");
   }
 
   private static String fills() {

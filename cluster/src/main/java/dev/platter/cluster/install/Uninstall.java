@@ -1,6 +1,7 @@
 package dev.platter.cluster.install;
 
 import dev.platter.cluster.KubeConfig;
+import dev.platter.cluster.api.DataVolume;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
@@ -86,6 +87,10 @@ public final class Uninstall {
             client.pods().inAnyNamespace().withLabel(Names.LAUNCHER, "true").list().getItems()));
     left.addAll(
         named("pod", client.pods().inAnyNamespace().withLabel(Names.FILLS).list().getItems()));
+    // Their claims would go with the kind.
+    if (ForeignCdi.hasOurDataVolumes(client)) {
+      left.addAll(named("dv", objects(client, DataVolume.class)));
+    }
     left.addAll(volumes(client));
     return left;
   }

@@ -23,14 +23,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class InstallTest {
   private static final Path GOLDEN =
-      Path.of(System.getProperty("repo.root"), "cluster/src/test/golden-install/cdi-uploads.yaml");
+      Path.of(System.getProperty("repo.root"), "cluster/src/test/golden-install/cdi.yaml");
 
   private static Options options(String namespace, String image, List<String> pools) {
     return options(namespace, image, pools, false);
   }
 
-  private static Options options(
-      String namespace, String image, List<String> pools, boolean cdiUploads) {
+  private static Options options(String namespace, String image, List<String> pools, boolean cdi) {
     return new Options(
         namespace,
         image,
@@ -40,7 +39,7 @@ class InstallTest {
         List.of("pull"),
         "/var/lib/kubelet",
         true,
-        cdiUploads);
+        cdi);
   }
 
   static List<JsonNode> objects(List<String> pools) {
@@ -133,7 +132,7 @@ class InstallTest {
     }
   }
 
-  private static String withUploads() {
+  private static String withCdi() {
     return Install.yaml(options("vms", "registry.example/platter:1", List.of(), true));
   }
 
@@ -141,9 +140,9 @@ class InstallTest {
   @Test
   void whatAnswersClientsOfCdiIsThereForThoseWhoWantIt() throws IOException {
     var usual = Install.yaml(options("vms", "registry.example/platter:1", List.of()));
-    assertThat(usual).doesNotContain("cdi.kubevirt.io", "PLATTER_CDI_UPLOADS");
-    var all = withUploads();
-    var setting = "        - {name: PLATTER_CDI_UPLOADS, value: \"true\"}\n";
+    assertThat(usual).doesNotContain("cdi.kubevirt.io", "PLATTER_CDI");
+    var all = withCdi();
+    var setting = "        - {name: PLATTER_CDI, value: \"true\"}\n";
     assertThat(all).contains(setting);
     assertThat(all.replace(setting, "")).startsWith(usual);
     var more = all.replace(setting, "").substring(usual.length());
@@ -156,7 +155,7 @@ class InstallTest {
 
   @Test
   void whoLeadsUploadsCanReadPodsAndSeesNoKeyOfTheAuthority() {
-    var objects = objects(withUploads());
+    var objects = objects(withCdi());
     assertThat(object(objects, "ClusterRole", "platter-uploads").path("rules").toString())
         .isEqualTo("[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\"]}]");
     var spec = object(objects, "Deployment", "platter-uploads").at("/spec/template/spec");
