@@ -4,6 +4,15 @@ import dev.platter.cluster.api.DiskImport;
 
 /** Where the disk of a DataVolume comes from. */
 sealed interface VolumeOrigin {
+  /** Whether what comes may be an archive, whose files become those of the volume. */
+  default boolean canBeArchive() {
+    return switch (this) {
+      case Upload _ -> true;
+      case Import wanted -> wanted.source().registry() == null;
+      case Blank _, Claim _, Snapshot _ -> false;
+    };
+  }
+
   /** Somebody sends it. */
   record Upload() implements VolumeOrigin {}
 

@@ -77,7 +77,7 @@ final class VolumeOrigins {
             http.required("url", "https://example.org/debian-12.qcow2"),
             name(http, "secretRef"),
             name(http, "certConfigMap"));
-    return new VolumeOrigin.Import(new DiskImport.Source(null, from, null));
+    return new VolumeOrigin.Import(new DiskImport.Source(null, from, null, null));
   }
 
   /** Who pulls it does not matter: {@code pullMethod: node} brings the same bytes. */
@@ -92,7 +92,7 @@ final class VolumeOrigins {
             url.substring(DOCKER.length()),
             name(registry, "secretRef"),
             name(registry, "certConfigMap"));
-    return new VolumeOrigin.Import(new DiskImport.Source(from, null, null));
+    return new VolumeOrigin.Import(new DiskImport.Source(from, null, null, null));
   }
 
   /** The bucket is the first part of the path, and the object is the rest. */
@@ -112,7 +112,7 @@ final class VolumeOrigins {
             region(url.getHost()),
             name(store, "secretRef"),
             name(store, "certConfigMap"));
-    return new VolumeOrigin.Import(new DiskImport.Source(null, null, from));
+    return new VolumeOrigin.Import(new DiskImport.Source(null, null, from, null));
   }
 
   private static URI address(Written store) {

@@ -29,8 +29,14 @@ import org.jspecify.annotations.Nullable;
  * <p>The claim is what {@code pvc} says. {@code storage} says how large the <em>disk</em> is to be,
  * so a claim with a file system is larger; and it may leave out what CDI would know of the storage
  * class: one node writes at a time, and the volume has a file system.
+ *
+ * @param format what comes; null for a disk, whose own bytes say it
  */
-record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeClaimSpec wanted) {
+record VolumeRequest(
+    DataVolume volume,
+    VolumeOrigin origin,
+    @Nullable String format,
+    PersistentVolumeClaimSpec wanted) {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SIZE = "storage";
 
@@ -45,11 +51,6 @@ record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeCla
    */
   static VolumeRequest read(DataVolume volume) {
     var spec = new Written("spec", volume.getSpec().written());
-    if ("archive".equals(spec.text("contentType"))) {
-      throw spec.refused(
-          ".contentType: Platter takes no archives",
-          "Give the image of a disk (virtctl: --image-path).");
-    }
     if (spec.has("checkpoints")) {
       throw spec.refused(
           ".checkpoints: Platter brings a disk in one step", "Give a source that stands alone.");
@@ -65,7 +66,13 @@ record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeCla
         "preallocation",
         "priorityClassName");
     var origin = VolumeOrigins.read(spec, volume.getMetadata().getNamespace());
-    return new VolumeRequest(volume, origin, wanted(spec, origin));
+    var archive = CdiNames.ARCHIVE.equals(spec.text("contentType"));
+    if (archive && !origin.canBeArchive()) {
+      throw spec.refused(
+          ".contentType: an archive is sent, or comes from http or s3", "Leave contentType out.");
+    }
+    return new VolumeRequest(
+        volume, origin, archive ? DiskSource.ARCHIVE : null, wanted(spec, origin));
   }
 
   private static PersistentVolumeClaimSpec wanted(Written spec, VolumeOrigin origin) {
@@ -163,13 +170,13 @@ record VolumeRequest(DataVolume volume, VolumeOrigin origin, PersistentVolumeCla
       case VolumeOrigin.Upload _ -> {
         var out = new DiskUpload();
         out.setMetadata(meta);
-        out.setSpec(new DiskUpload.Spec(null, immediate() ? true : null));
+        out.setSpec(new DiskUpload.Spec(format, immediate() ? true : null));
         yield Optional.of(out);
       }
       case VolumeOrigin.Import wanted -> {
         var out = new DiskImport();
         out.setMetadata(meta);
-        out.setSpec(new DiskImport.Spec(wanted.source(), null, null, immediate() ? true : null));
+        out.setSpec(new DiskImport.Spec(wanted.source(), null, format, immediate() ? true : null));
         yield Optional.of(out);
       }
       case VolumeOrigin.Blank _, VolumeOrigin.Claim _, VolumeOrigin.Snapshot _ -> Optional.empty();
