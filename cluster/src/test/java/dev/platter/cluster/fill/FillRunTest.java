@@ -198,7 +198,8 @@ class FillRunTest {
       FillRun.run(wanted(url, Optional.of(digest), Format.TAR, null, 0), environment());
       assertThat(result().digest()).isEqualTo(digest.toString());
     }
-    Shell.run("diff", "-r", "--no-dereference", "-x", "disk.img.json", work.resolve("tree"), volume);
+    Shell.run(
+        "diff", "-r", "--no-dereference", "-x", "disk.img.json", work.resolve("tree"), volume);
   }
 
   @Test
