@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
  * pod without any right of root. strace writes its calls down.
  */
 class HostileArchiveTest {
-  private static final long SIZE = 16 << 20;
+  private static final long SIZE = 4 << 20;
   private static final long MOST_MEMORY = 400 << 20;
 
   @TempDir static Path dir;

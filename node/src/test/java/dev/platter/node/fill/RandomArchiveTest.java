@@ -20,7 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Archives whose entries get into each other's way. Each is refused, or what becomes of it is what
- * GNU tar makes; and nothing beside the volume changes.
+ * GNU tar makes; and nothing beside the volume changes. Without -P tar puts links that lead out off
+ * to the end, and may then have an earlier one of two.
  */
 class RandomArchiveTest {
   private static final int ARCHIVES = 200;
@@ -48,7 +49,7 @@ class RandomArchiveTest {
                 .execute(
                     "sh",
                     "-ec",
-                    "cd %s; mkdir expected; tar -xf x.tar -C expected; diff -r --no-dereference -x disk.img.json expected volume"
+                    "cd %s; mkdir expected; tar -xPf x.tar -C expected; diff -r --no-dereference -x disk.img.json expected volume"
                         .formatted(dir));
         var listed = Shell.run("tar", "-tvf", archive);
         assertThat(same.status()).as("seed %d: %s%n%s", seed, listed, same.output()).isZero();
