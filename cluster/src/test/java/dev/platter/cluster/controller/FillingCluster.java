@@ -44,7 +44,7 @@ final class FillingCluster {
   /** How many have run. */
   int pods;
 
-  private final String key;
+  final String key;
 
   /**
    * @param key of what claims are filled from

@@ -1,12 +1,16 @@
 package dev.platter.cluster.controller;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.cluster.api.Condition;
+import dev.platter.cluster.api.DataVolume;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachine;
 import dev.platter.cluster.api.VirtualMachineGroup;
 import dev.platter.cluster.api.VmPhase;
 import dev.platter.cluster.api.VmStatus;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.client.utils.Serialization;
@@ -21,6 +25,18 @@ final class Objects {
   static final String KEPT = "- {name: root, source: {blank: {}}, size: 1Gi, keep: true}";
 
   private Objects() {}
+
+  /** As it is written, in the namespace of all others. */
+  static DataVolume dataVolume(String spec) {
+    var out = new DataVolume();
+    out.setMetadata(new ObjectMetaBuilder().withName("root").withNamespace("shop").build());
+    try {
+      out.setSpec(new DataVolume.Spec((ObjectNode) Serialization.yamlMapper().readTree(spec)));
+    } catch (JsonProcessingException e) {
+      throw new AssertionError(spec, e);
+    }
+    return out;
+  }
 
   static VirtualMachine vm(String fields, String disks) {
     var yaml =

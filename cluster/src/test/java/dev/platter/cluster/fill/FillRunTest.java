@@ -214,4 +214,30 @@ class FillRunTest {
     assertThat(result().reason()).isEqualTo("Invalid");
     assertThat(Files.readString(work.resolve("result"))).doesNotContain("secret\\r");
   }
+
+  private Path cdiSecret() throws IOException {
+    var login = Files.createDirectory(work.resolve("login"));
+    Files.writeString(login.resolve("accessKeyId"), "alice");
+    Files.writeString(login.resolve("secretKey"), "orchid");
+    return login;
+  }
+
+  @Test
+  void aSecretThatWasWrittenForCdiOpensAWebServer() throws Exception {
+    var login = cdiSecret();
+    try (var open = FileServer.http(work);
+        var locked =
+            open.requiring(new FileServer.Header("Authorization", "Basic YWxpY2U6b3JjaGlk"))) {
+      FillRun.run(wanted(locked.url("disk.qcow2"), Optional.empty(), login, 0), environment());
+      isThere();
+    }
+  }
+
+  @Test
+  void aSecretThatWasWrittenForCdiHasTheKeysOfAStore() throws Exception {
+    var source = wanted("s3://bucket/key", Optional.empty(), cdiSecret(), 0);
+    assertThat(FillHome.prepare(source, environment()))
+        .containsEntry("AWS_ACCESS_KEY_ID", "alice")
+        .containsEntry("AWS_SECRET_ACCESS_KEY", "orchid");
+  }
 }

@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import dev.platter.cluster.controller.Controller;
 import dev.platter.cluster.metrics.Metrics;
+import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
@@ -36,6 +37,13 @@ final class ApiCluster implements AutoCloseable {
   }
 
   static ApiCluster start(Path work) throws Exception {
+    return start(work, false);
+  }
+
+  /**
+   * @param cdi whether there are DataVolumes
+   */
+  static ApiCluster start(Path work, boolean cdi) throws Exception {
     var api = ApiServer.start(work);
     var out = new ApiCluster(api, api.client());
     out.apply(
@@ -49,14 +57,24 @@ final class ApiCluster implements AutoCloseable {
                 List.of(),
                 Install.DEFAULT_KUBELET_ROOT,
                 false,
-                false)));
+                cdi)));
     // Nobody serves webhooks here.
     api.kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "platter");
+    if (cdi) {
+      api.kubectl("delete", "mutatingwebhookconfiguration", "platter-uploads");
+    }
     return out;
   }
 
   /** Starts the controller. */
   void control(Duration imageGrace) {
+    control(imageGrace, null);
+  }
+
+  /**
+   * @param uploads who signs for clients of CDI; null if there are none
+   */
+  void control(Duration imageGrace, @Nullable Supplier<Authority> uploads) {
     client =
         new KubernetesClientBuilder()
             .withConfig(
@@ -68,7 +86,7 @@ final class ApiCluster implements AutoCloseable {
         Controller.start(
             client,
             new Controller.Settings(
-                Install.DEFAULT_NAMESPACE, "one", imageGrace, "platter:1", "Never", null),
+                Install.DEFAULT_NAMESPACE, "one", imageGrace, "platter:1", "Never", uploads),
             new Metrics());
   }
 

@@ -183,9 +183,10 @@ class InstallTest {
             "diskimports.platter.dev",
             "diskuploads.platter.dev",
             "virtletvmidentities.virtlet.k8s",
-            "virtletvmidentitysets.virtlet.k8s")) {
+            "virtletvmidentitysets.virtlet.k8s",
+            "datavolumes.cdi.kubevirt.io")) {
       var schema =
-          object(objects(List.of()), "CustomResourceDefinition", crd)
+          object(objects(withCdi()), "CustomResourceDefinition", crd)
               .at("/spec/versions/0/schema/openAPIV3Schema");
       fields(
           schema,
