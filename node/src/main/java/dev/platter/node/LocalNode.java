@@ -17,6 +17,7 @@ import dev.platter.plan.StateLayout;
 import dev.platter.registry.Registries;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.Map;
 import java.util.Optional;
 
 /** Puts a node together from the parts of this machine. */
@@ -98,7 +99,12 @@ public final class LocalNode {
 
   /** Where images come from on this machine. */
   public static ImageSources sources(NodeConfig config) {
-    return new MappedSources(config);
+    return sources(config, System.getenv());
+  }
+
+  /** The same for whoever has logins and settings of registries elsewhere. */
+  public static ImageSources sources(NodeConfig config, Map<String, String> environment) {
+    return new MappedSources(config, environment);
   }
 
   /**

@@ -15,6 +15,7 @@ import dev.platter.registry.WebFiles;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -27,12 +28,17 @@ import org.jspecify.annotations.Nullable;
  */
 final class MappedSources implements ImageSources {
   private final NodeConfig config;
+  private final Map<String, String> environment;
   private @Nullable ImageMap map;
   private @Nullable Registries registries;
   private @Nullable WebFiles web;
 
-  MappedSources(NodeConfig config) {
+  /**
+   * @param environment says where logins and settings of registries are
+   */
+  MappedSources(NodeConfig config, Map<String, String> environment) {
     this.config = config;
+    this.environment = environment;
   }
 
   static boolean isUrl(String name) {
@@ -149,14 +155,14 @@ final class MappedSources implements ImageSources {
   /** One for all images, since limits on connections are its. */
   private synchronized Registries registries() throws IOException {
     if (registries == null) {
-      registries = Registries.fromEnvironment(System.getenv());
+      registries = Registries.fromEnvironment(environment);
     }
     return registries;
   }
 
   private synchronized WebFiles web() throws IOException {
     if (web == null) {
-      web = new WebFiles(RegistrySettings.fromEnvironment(System.getenv()));
+      web = new WebFiles(RegistrySettings.fromEnvironment(environment));
     }
     return web;
   }

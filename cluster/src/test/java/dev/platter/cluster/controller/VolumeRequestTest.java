@@ -34,11 +34,12 @@ class VolumeRequestTest {
             new DiskImport.Source(
                 null,
                 new DiskImport.Http("https://a.example/x", new Named("login"), new Named("ca")),
+                null,
                 null));
     assertThat(source("registry: {url: \"docker://a.example/b:1\", pullMethod: node}"))
         .isEqualTo(
             new DiskImport.Source(
-                new DiskImport.Registry("a.example/b:1", null, null), null, null));
+                new DiskImport.Registry("a.example/b:1", null, null), null, null, null));
     assertThat(
             source(
                 "s3: {url: \"http://a.example:9000/b/dir/c d.raw\", secretRef: keys}"
@@ -48,9 +49,22 @@ class VolumeRequestTest {
                 null,
                 null,
                 new DiskImport.S3(
-                    "http://a.example:9000", "b", "dir/c d.raw", null, new Named("keys"), null)));
+                    "http://a.example:9000", "b", "dir/c d.raw", null, new Named("keys"), null),
+                null));
     assertThat(source("s3: {url: \"https://s3.eu-west-1.amazonaws.com/b/c\"}").s3().region())
         .isEqualTo("eu-west-1");
+  }
+
+  @Test
+  void anArchiveIsAFormatOfWhatFillsTheClaim() {
+    var storage = "storage: {resources: {requests: {storage: 1Gi}}}}";
+    var sent = read("{contentType: archive, source: {upload: {}}, " + storage).source();
+    assertThat(sent.orElseThrow().isArchive()).isTrue();
+    var fetched =
+        read("{contentType: archive, source: {http: {url: 'http://a/b'}}, " + storage).source();
+    assertThat(fetched.orElseThrow().isArchive()).isTrue();
+    var disk = read("{contentType: kubevirt, source: {upload: {}}, " + storage).source();
+    assertThat(disk.orElseThrow().isArchive()).isFalse();
   }
 
   /** Bytes of the claim: {@code storage} is about the disk, {@code pvc} about the claim. */
@@ -90,7 +104,8 @@ class VolumeRequestTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "contentType: archive, source: {upload: {}}, S|spec.contentType: Platter takes no archives",
+        "contentType: archive, source: {blank: {}}, S|spec.contentType: an archive is sent",
+        "contentType: archive, source: {registry: {url: 'docker://a/b'}}, S|spec.contentType: an archive is sent",
         "S|spec.source does not say where",
         "source: {blank: {}, upload: {}}, S|spec.source says more than once",
         "source: {gcs: {url: x}}, S|spec.source.gcs is not what Platter fills claims from",

@@ -11,6 +11,7 @@ import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.Loopback;
+import dev.platter.lab.Registry;
 import dev.platter.lab.Shell;
 import dev.platter.model.PlatterException;
 import dev.platter.node.x509.Authority;
@@ -230,6 +231,28 @@ class FillRunTest {
             open.requiring(new FileServer.Header("Authorization", "Basic YWxpY2U6b3JjaGlk"))) {
       FillRun.run(wanted(locked.url("disk.qcow2"), Optional.empty(), login, 0), environment());
       isThere();
+    }
+  }
+
+  @Test
+  void aSecretThatWasWrittenForCdiOpensARegistry() throws Exception {
+    try (var registry = Registry.start("127.0.0.1", Map.of("alice", "orchid"))) {
+      Shell.run("umoci", "init", "--layout", work.resolve("layout"));
+      Shell.run("umoci", "new", "--image", work.resolve("layout") + ":1");
+      Shell.run("umoci", "insert", "--image", work.resolve("layout") + ":1", disk, "/disk/d.qcow2");
+      Shell.run(
+          "skopeo",
+          "copy",
+          "-q",
+          "--dest-tls-verify=false",
+          "--dest-creds=alice:orchid",
+          "oci:" + work.resolve("layout") + ":1",
+          "docker://" + registry.address() + "/disks/d:1");
+      var source = "docker://" + registry.address() + "/disks/d:1";
+      FillRun.run(wanted(source, Optional.empty(), cdiSecret(), 0), environment());
+      Shell.run(
+          "qemu-img", "compare", "-f", "raw", "-F", "qcow2", volume.resolve("disk.img"), disk);
+      assertThat(result().reason()).isEqualTo("Filled");
     }
   }
 
