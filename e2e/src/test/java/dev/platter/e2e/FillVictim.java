@@ -189,8 +189,7 @@ final class FillVictim implements AutoCloseable {
     assertThat(names(out()))
         .containsExactlyInAnyOrderElementsOf(
             switch (kind) {
-              case TREE ->
-                  Stream.concat(names(raw).stream(), Stream.of("disk.img.json")).toList();
+              case TREE -> Stream.concat(names(raw).stream(), Stream.of("disk.img.json")).toList();
               case VOLUME -> List.of("disk.img", "disk.img.json");
               case DEVICE -> List.of();
               case FILE -> List.of("disk.raw");

@@ -225,7 +225,8 @@ class VirtctlTest {
     var volume = volume("archived");
     var expected = work.resolve("expected");
     node.exec("diff", "-r", "--no-dereference", "-x", "disk.img.json", expected, volume);
-    var listed = "cd %s && find . -mindepth 1 ! -name disk.img.json -printf '%%P %%M %%n %%T@\\n' | sort";
+    var listed =
+        "cd %s && find . -mindepth 1 ! -name disk.img.json -printf '%%P %%M %%n %%T@\\n' | sort";
     assertThat(node.exec("sh", "-c", listed.formatted(volume)))
         .isEqualTo(node.exec("sh", "-c", listed.formatted(expected)));
 
