@@ -162,7 +162,7 @@ public final class DiskImport extends CustomResource<DiskImport.Spec, FillStatus
   }
 
   @Override
-  public boolean isArchive() {
+  public boolean archive() {
     Spec spec = getSpec();
     return spec != null && ARCHIVE.equals(spec.format());
   }

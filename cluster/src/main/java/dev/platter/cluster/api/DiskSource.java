@@ -6,5 +6,5 @@ public sealed interface DiskSource extends ClaimSource permits DiskImport, DiskU
   String ARCHIVE = "tar";
 
   /** Whether it brings files, and not a disk. */
-  boolean isArchive();
+  boolean archive();
 }

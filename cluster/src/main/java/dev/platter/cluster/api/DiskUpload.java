@@ -49,7 +49,7 @@ public final class DiskUpload extends CustomResource<DiskUpload.Spec, FillStatus
   }
 
   @Override
-  public boolean isArchive() {
+  public boolean archive() {
     Spec spec = getSpec();
     return spec != null && ARCHIVE.equals(spec.format());
   }

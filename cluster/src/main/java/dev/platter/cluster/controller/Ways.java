@@ -31,7 +31,7 @@ final class Ways {
   Way of(ClaimSource source, PersistentVolumeClaim claim, @Nullable VolumeClass volumes) {
     return switch (source) {
       case VmImage image -> of(image, claim, volumes);
-      case DiskSource disk when disk.isArchive() && PrimeClaim.isBlock(claim) ->
+      case DiskSource disk when disk.archive() && PrimeClaim.isBlock(claim) ->
           new Way.Wait(
               Reason.UNSUPPORTED,
               "An archive is unpacked into a file system, and the claim is a device; make one without"

@@ -16,6 +16,7 @@ class ClaimSourceTest {
     var written = kind.getConstructor().newInstance();
     assertThat((Object) json.convertValue(json.unmarshal(json.asJson(written)), kind))
         .isExactlyInstanceOf(kind);
-    assertThat(json.asJson(written)).doesNotContain("ours", "pinned", "immediate");
+    assertThat(json.asJson(written))
+        .doesNotContain("ours", "pinned", "immediate", "archive", "observed", "version");
   }
 }

@@ -59,12 +59,12 @@ class VolumeRequestTest {
   void anArchiveIsAFormatOfWhatFillsTheClaim() {
     var storage = "storage: {resources: {requests: {storage: 1Gi}}}}";
     var sent = read("{contentType: archive, source: {upload: {}}, " + storage).source();
-    assertThat(sent.orElseThrow().isArchive()).isTrue();
+    assertThat(sent.orElseThrow().archive()).isTrue();
     var fetched =
         read("{contentType: archive, source: {http: {url: 'http://a/b'}}, " + storage).source();
-    assertThat(fetched.orElseThrow().isArchive()).isTrue();
+    assertThat(fetched.orElseThrow().archive()).isTrue();
     var disk = read("{contentType: kubevirt, source: {upload: {}}, " + storage).source();
-    assertThat(disk.orElseThrow().isArchive()).isFalse();
+    assertThat(disk.orElseThrow().archive()).isFalse();
   }
 
   /** Bytes of the claim: {@code storage} is about the disk, {@code pvc} about the claim. */

@@ -162,9 +162,9 @@ class UploadProxyTest {
   }
 
   @Test
-  void archivesAreRefusedWithAReason() {
+  void archivesForADiskAreRefusedWithAReason() {
     assertThat(curl(TOKEN, "/v1beta1/upload-archive", "-X", "POST", "-T", disk))
-        .contains("archives are not taken")
+        .contains("a disk is taken here")
         .endsWith("400");
   }
 
