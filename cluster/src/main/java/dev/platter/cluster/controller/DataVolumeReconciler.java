@@ -157,7 +157,8 @@ final class DataVolumeReconciler implements ControlLoop.Work {
           "The claim names no storage class, and the cluster has no default one.");
     }
     var waits =
-        PrimeClaim.selectedNode(claim) == null
+        !name.isEmpty() // Then it waits for a volume that somebody makes.
+            && PrimeClaim.selectedNode(claim) == null
             && cluster.volumeClass(name).filter(Storage.VolumeClass::waits).isPresent();
     if (waits) {
       return VolumeState.of(

@@ -17,6 +17,8 @@ final class VolumeOrigins {
       List.of("upload", "http", "registry", "s3", "blank", "pvc", "snapshot");
   private static final String DOCKER = "docker://";
   private static final String ADDRESS = "https://s3.example/bucket/key.qcow2";
+  private static final Pattern NAME =
+      Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
   private static final Pattern AWS_REGION = Pattern.compile("s3[.-]([a-z0-9-]+)\\.amazonaws\\.com");
 
   private VolumeOrigins() {}
@@ -138,7 +140,11 @@ final class VolumeOrigins {
           ".namespace is another than the DataVolume's",
           "A disk is copied within one namespace; leave it out.");
     }
-    return fields.required("name", "golden");
+    var name = fields.required("name", "golden");
+    if (!NAME.matcher(name).matches()) { // It becomes a part of an address.
+      throw fields.refused(".name is no name of an object", "Write it, such as golden.");
+    }
+    return name;
   }
 
   private static DiskImport.@Nullable Named name(Written fields, String field) {

@@ -39,6 +39,7 @@ record VolumeRequest(
     PersistentVolumeClaimSpec wanted) {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SIZE = "storage";
+  private static final String FILES = "Filesystem";
 
   /** No volume is larger, and there is room to count what its file system takes. */
   private static final long MOST_BYTES = 1L << 60;
@@ -92,7 +93,7 @@ record VolumeRequest(
       throw given.refused(".resources.requests.storage is missing", "Write it, such as 10Gi.");
     }
     if (spec.has("storage")) {
-      complete(out, size);
+      complete(out, size, origin);
     }
     return out;
   }
@@ -114,14 +115,16 @@ record VolumeRequest(
     throw given.refused(".resources.requests.storage is no size", "Write one, such as 10Gi.");
   }
 
-  private static void complete(PersistentVolumeClaimSpec out, @Nullable Long size) {
+  private static void complete(
+      PersistentVolumeClaimSpec out, @Nullable Long size, VolumeOrigin origin) {
     if (out.getAccessModes() == null || out.getAccessModes().isEmpty()) {
       out.setAccessModes(List.of("ReadWriteOnce"));
     }
     if (out.getVolumeMode() == null || out.getVolumeMode().equals(ANY_MODE)) {
-      out.setVolumeMode("Filesystem");
+      // A copy is of the mode that is copied, which is not known yet.
+      out.setVolumeMode(origin instanceof VolumeOrigin.Claim ? null : FILES);
     }
-    if (size != null && !out.getVolumeMode().equals("Block")) {
+    if (size != null && FILES.equals(out.getVolumeMode())) {
       resize(out, bytes(ClaimSize.forDisk(size)));
     }
   }
@@ -204,6 +207,7 @@ record VolumeRequest(
       case VolumeOrigin.Claim from -> from(spec, null, out.getKind(), from.name());
     }
     if (copied != null) {
+      takeMode(spec, copied);
       if (spec.getResources() == null || spec.getResources().getRequests().get(SIZE) == null) {
         resize(spec, bytes(PrimeClaim.size(copied)));
       }
@@ -212,6 +216,19 @@ record VolumeRequest(
       }
     }
     return out;
+  }
+
+  /** Drivers copy a volume as what it is; then {@code storage} is about the disk on it. */
+  private void takeMode(PersistentVolumeClaimSpec spec, PersistentVolumeClaim copied) {
+    if (spec.getVolumeMode() != null) {
+      return;
+    }
+    spec.setVolumeMode(PrimeClaim.isBlock(copied) ? "Block" : FILES);
+    var asked = spec.getResources() == null ? null : spec.getResources().getRequests().get(SIZE);
+    if (asked != null && !PrimeClaim.isBlock(copied) && volume.getSpec().written().has("storage")) {
+      var disk = Quantity.getAmountInBytes(asked).longValueExact();
+      resize(spec, bytes(ClaimSize.forDisk(disk)));
+    }
   }
 
   private static void from(
@@ -227,6 +244,9 @@ record VolumeRequest(
     var out = Owned.metadata(volume, name()).withLabels(labels);
     if (origin instanceof VolumeOrigin.Upload) {
       out.addToAnnotations(CdiNames.UPLOAD_TARGET, "");
+      if (format != null) {
+        out.addToAnnotations(CdiNames.CONTENT_TYPE, CdiNames.ARCHIVE);
+      }
       if (immediate()) {
         out.addToAnnotations(CdiNames.IMMEDIATE, "");
       }

@@ -60,6 +60,12 @@ class VolumeRequestTest {
     var storage = "storage: {resources: {requests: {storage: 1Gi}}}}";
     var sent = read("{contentType: archive, source: {upload: {}}, " + storage).source();
     assertThat(sent.orElseThrow().archive()).isTrue();
+    assertThat(
+            read("{contentType: archive, source: {upload: {}}, " + storage)
+                .claim(null)
+                .getMetadata()
+                .getAnnotations())
+        .containsEntry("cdi.kubevirt.io/storage.contentType", "archive");
     var fetched =
         read("{contentType: archive, source: {http: {url: 'http://a/b'}}, " + storage).source();
     assertThat(fetched.orElseThrow().archive()).isTrue();
@@ -80,6 +86,19 @@ class VolumeRequestTest {
       })
   void theDiskFitsOnItsClaim(String storage, long bytes) {
     assertThat(PrimeClaim.size(claim(storage))).isEqualTo(bytes);
+  }
+
+  @Test
+  void aCopyIsOfTheModeThatIsCopied() {
+    var block = claim("pvc: {volumeMode: Block, resources: {requests: {storage: 1Gi}}}");
+    var files = claim("storage: {resources: {requests: {storage: 1Gi}}}");
+    var asked = "{source: {pvc: {name: a}}, storage: {resources: {requests: {storage: 1Gi}}}}";
+    assertThat(read(asked).claim(block).getSpec().getVolumeMode()).isEqualTo("Block");
+    assertThat(PrimeClaim.size(read(asked).claim(block))).isEqualTo(1 << 30);
+    assertThat(read(asked).claim(files).getSpec().getVolumeMode()).isEqualTo("Filesystem");
+    assertThat(PrimeClaim.size(read(asked).claim(files))).isEqualTo(PrimeClaim.size(files));
+    var smaller = "{source: {pvc: {name: a}}, storage: {}}";
+    assertThat(PrimeClaim.size(read(smaller).claim(files))).isEqualTo(PrimeClaim.size(files));
   }
 
   @Test
@@ -124,6 +143,9 @@ class VolumeRequestTest {
         "source: {pvc: {name: x, namespace: other}}, S|spec.source.pvc.namespace is another",
         "source: {snapshot: {name: x, namespace: other}}, S|spec.source.snapshot.namespace is another",
         "source: {pvc: {}}, S|spec.source.pvc.name is missing",
+        "source: {pvc: {name: '?watch=true'}}, S|spec.source.pvc.name is no name of an object",
+        "source: {pvc: {name: ../x}}, S|spec.source.pvc.name is no name of an object",
+        "source: {snapshot: {name: a/b}}, S|spec.source.snapshot.name is no name of an object",
         "source: {blank: {}}|spec has to have one of pvc and storage",
         "source: {blank: {}}, pvc: {}, S|spec has to have one of pvc and storage",
         "source: {blank: {}}, storage: {}|spec.storage.resources.requests.storage is missing",
