@@ -6,7 +6,6 @@ import static dev.platter.e2e.LocalVolumes.volume;
 import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.platter.lab.KubeNode;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -14,7 +13,6 @@ import org.junit.jupiter.api.Test;
 /** Volumes of the class platter-local, with the sidecars of Kubernetes and kubelets. */
 class LocalVolumeTest {
 
-  private static final KubeNode NODE = LocalVolumes.NODE;
   private static LocalVolumes installed;
 
   @BeforeAll
@@ -193,7 +191,10 @@ class LocalVolumeTest {
                         + LocalVolumes.POOL
                         + "/volumes/snapshots | grep -v : | grep . || true"))
         .isBlank();
-    assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE").lines())
+    assertThat(
+            LocalVolumes.node()
+                .exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE")
+                .lines())
         .filteredOn(line -> line.contains(LocalVolumes.POOL) || line.contains("csi"))
         .hasSizeLessThanOrEqualTo(shared().kube().nodes().size());
   }

@@ -12,8 +12,10 @@ final class LocalVolumes implements AutoCloseable {
   /** The nodes of the lab share their disk, but for directories such as this one's parent. */
   static final String POOL = "/var/lib/platter/local-volumes";
 
-  /** The one that pods of tests are put on. */
-  static final KubeNode NODE = shared().kube().node(1);
+  /** The one that pods of tests are put on; of the cluster that there is now. */
+  static KubeNode node() {
+    return shared().kube().node(1);
+  }
 
   /** Only a root with CAP_SYS_RESOURCE, which is not here, grows an ext4 that is mounted. */
   static final String XFS =
@@ -70,7 +72,7 @@ final class LocalVolumes implements AutoCloseable {
                         "-l",
                         "app.kubernetes.io/name=platter-volumes"),
             String::isBlank);
-    assertThat(NODE.exec("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE"))
+    assertThat(node().exec("losetup", "--list", "--noheadings", "--output", "AUTOCLEAR,BACK-FILE"))
         .doesNotContainPattern("(?m)^ *0 .*" + POOL);
     shared()
         .kubectl(
@@ -136,7 +138,7 @@ final class LocalVolumes implements AutoCloseable {
         volumeDevices: [%s]
       volumes: [%s]
     """
-        .formatted(name, NODE.name(), command, files, devices, of);
+        .formatted(name, node().name(), command, files, devices, of);
   }
 
   static String volume(String claim) {
