@@ -116,5 +116,10 @@ class LzmaTest {
       assertThat(digest.finish()).isEqualTo(ofTheJdk.finish()).isEqualTo(Digest.of(plain));
       assertThat(aside.finish()).isEqualTo(Digest.of(plain));
     }
+    byte[] odd = Arrays.copyOf(plain, plain.length - 7); // its last piece is not full
+    try (var aside = new DigestAside(FileDigest.start())) {
+      aside.update(odd, 0, odd.length);
+      assertThat(aside.finish()).isEqualTo(Digest.of(odd));
+    }
   }
 }
