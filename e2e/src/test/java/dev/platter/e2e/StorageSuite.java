@@ -63,17 +63,12 @@ class StorageSuite {
 
   @Test
   void kubernetesOwnTestsOfADriverPass() throws IOException {
-    var programs =
-        Path.of(
-            Shell.shell()
-                .within(BUILD)
-                .check(InstalledPlatter.command().resolveSibling("lab/kube/e2e/build"))
-                .out()
-                .strip());
+    var programs = built("build");
+    var images = built("images", programs);
     var report = Path.of(System.getProperty("suite.report"));
     try (var cluster = PlatterCluster.start();
         var _ = CsiSidecars.start(cluster.kube())) {
-      prepare(cluster, programs);
+      prepare(cluster, images);
       var result = run(cluster, programs, report);
       var found = new StorageSuiteReport(Files.readString(report));
       System.out.println(found.page());
@@ -82,8 +77,14 @@ class StorageSuite {
     }
   }
 
-  private static void prepare(PlatterCluster cluster, Path programs) throws IOException {
-    try (var archives = Files.newDirectoryStream(programs, "*.tar")) {
+  private static Path built(String script, Path... arguments) {
+    var command = InstalledPlatter.command().resolveSibling("lab/kube/e2e").resolve(script);
+    var words = Stream.concat(Stream.of(command), Stream.of(arguments)).toArray();
+    return Path.of(Shell.shell().within(BUILD).check(words).out().strip());
+  }
+
+  private static void prepare(PlatterCluster cluster, Path images) throws IOException {
+    try (var archives = Files.newDirectoryStream(images, "*.tar")) {
       for (var archive : archives) {
         cluster.kube().nodes().forEach(node -> node.loadImage(archive));
       }
