@@ -36,7 +36,7 @@ final class BlockFiller {
   private final long size;
   private final long group;
   private final GuestBlocks guestBlocks;
-  private final Map<Digest, Integer> chunks = new HashMap<>();
+  private final Map<Digest, Integer> chunks;
   private final BitSet scanned = new BitSet();
   private final ReentrantLock[] scanning = new ReentrantLock[16];
   private final ConcurrentLinkedDeque<ByteBuffer> buffers = new ConcurrentLinkedDeque<>();
@@ -52,12 +52,16 @@ final class BlockFiller {
     this.group = Math.max(layout.stretch(), BLOCK);
     this.guestBlocks = new GuestBlocks(Math.ceilDiv(file.size(), (long) BLOCK));
     Arrays.setAll(scanning, _ -> new ReentrantLock());
-    if (file instanceof LayerFile layer) {
-      List<Chunk> all = layer.origin().file().chunks();
-      for (int i = 0; i < all.size(); i++) {
-        chunks.put(all.get(i).digest(), i);
-      }
+    this.chunks =
+        file instanceof LayerFile layer ? numbers(layer.origin().file().chunks()) : Map.of();
+  }
+
+  private static Map<Digest, Integer> numbers(List<Chunk> chunks) {
+    Map<Digest, Integer> numbers = HashMap.newHashMap(chunks.size());
+    for (int i = 0; i < chunks.size(); i++) {
+      numbers.put(chunks.get(i).digest(), i);
     }
+    return numbers;
   }
 
   String format() {

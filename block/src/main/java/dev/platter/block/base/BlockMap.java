@@ -9,7 +9,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.BitSet;
-import java.util.HexFormat;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
@@ -88,7 +87,7 @@ final class BlockMap implements Closeable {
   }
 
   private static ByteBuffer header(long size, Digest layer) {
-    byte[] digest = HexFormat.of().parseHex(layer.hex());
+    byte[] digest = layer.bytes();
     return ByteBuffer.allocate(48).putLong(MAGIC).putLong(size).put(digest).flip();
   }
 

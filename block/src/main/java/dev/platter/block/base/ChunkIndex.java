@@ -10,7 +10,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -51,15 +50,14 @@ final class ChunkIndex implements Closeable {
 
   /** What is to be written for these chunks. */
   static ByteBuffer encode(Map<Digest, int[]> chunks) {
-    var sorted = new TreeMap<String, int[]>();
-    chunks.forEach((digest, blocks) -> sorted.put(digest.hex(), blocks));
+    var sorted = new TreeMap<>(chunks);
     long lists = HEADER + (long) ENTRY * sorted.size();
     long end = lists + 4L * sorted.values().stream().mapToLong(b -> b.length).sum();
     ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(end));
     bytes.putLong(MAGIC).putLong(sorted.size());
     long list = lists;
-    for (Map.Entry<String, int[]> chunk : sorted.entrySet()) {
-      bytes.put(HexFormat.of().parseHex(chunk.getKey()));
+    for (Map.Entry<Digest, int[]> chunk : sorted.entrySet()) {
+      bytes.put(chunk.getKey().bytes());
       bytes.putLong(list).putInt(chunk.getValue().length);
       list += 4L * chunk.getValue().length;
     }
@@ -69,7 +67,7 @@ final class ChunkIndex implements Closeable {
 
   /** Null if the chunk is not here. */
   int @Nullable [] blocks(Digest digest) throws IOException {
-    byte[] wanted = HexFormat.of().parseHex(digest.hex());
+    byte[] wanted = digest.bytes();
     long low = 0;
     long high = entries - 1;
     while (low <= high) {

@@ -8,7 +8,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.zip.CRC32C;
 
@@ -38,7 +37,7 @@ final class Spool implements Closeable {
   private Spool(FileChannel data, FileChannel log, Descriptor layer) throws IOException {
     this.data = data;
     this.log = log;
-    this.layer = HexFormat.of().parseHex(layer.digest().hex());
+    this.layer = layer.digest().bytes();
     this.size = layer.size();
     load();
   }

@@ -90,7 +90,7 @@ class PopulateAtApiServerTest {
         new FillRun.Wanted(
             source,
             directory,
-            argument(arguments, "--digest=").map(text -> new Digest(text.substring(7))),
+            argument(arguments, "--digest=").map(text -> Digest.ofHex(text.substring(7))),
             null,
             Long.parseLong(argument(arguments, "--size=").orElseThrow()),
             Optional.empty(),

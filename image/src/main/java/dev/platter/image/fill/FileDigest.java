@@ -6,7 +6,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.security.MessageDigest;
-import java.util.HexFormat;
 import java.util.Optional;
 
 /**
@@ -108,7 +107,7 @@ sealed interface FileDigest extends AutoCloseable
     public Digest finish() {
       require(NativeLibrary.call(functions.end, context(), piece.address(), 0));
       byte[] hash = piece.asSlice(0, LENGTH).toArray(ValueLayout.JAVA_BYTE);
-      return new Digest(HexFormat.of().formatHex(hash));
+      return new Digest(hash);
     }
 
     @Override

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.HexFormat;
 import java.util.Objects;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
@@ -197,7 +196,7 @@ public final class GzipIndex {
         pieceStart(piece),
         pieceEnd(piece),
         new PackedRange(packedStart(span), packedEnd(span)),
-        new Digest(HexFormat.of().formatHex(digest)));
+        new Digest(digest));
   }
 
   /** The piece that has the plain byte at a position. */

@@ -13,7 +13,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -61,8 +60,8 @@ final class IndexCodec {
     var bytes = new ByteArrayOutputStream();
     var data = new DataOutputStream(bytes);
     data.writeLong(MAGIC);
-    data.write(HexFormat.of().parseHex(index.layer().hex()));
-    data.write(HexFormat.of().parseHex(index.diffId().hex()));
+    data.write(index.layer().bytes());
+    data.write(index.diffId().bytes());
     data.writeByte(FORMATS.indexOf(index.format()));
     data.writeLong(index.plainSize());
     data.writeInt(index.items().size());
@@ -83,7 +82,7 @@ final class IndexCodec {
     }
     byte[] body = bytes.toByteArray();
     out.write(body);
-    out.write(HexFormat.of().parseHex(Digest.of(body).hex()));
+    out.write(Digest.of(body).bytes());
   }
 
   private static void writeText(DataOutputStream data, String text) throws IOException {
@@ -185,7 +184,7 @@ final class IndexCodec {
   private static Digest digest(ByteBuffer in) {
     byte[] digest = new byte[DIGEST];
     in.get(digest);
-    return new Digest(HexFormat.of().formatHex(digest));
+    return new Digest(digest);
   }
 
   private static <T> T pick(List<T> values, byte number, String what) throws IOException {

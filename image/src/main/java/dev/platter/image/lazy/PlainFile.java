@@ -5,7 +5,6 @@ import dev.platter.image.Chunk;
 import dev.platter.image.ChunkedFile;
 import dev.platter.image.Digest;
 import java.util.AbstractList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
 import java.util.RandomAccess;
@@ -60,9 +59,8 @@ final class PlainFile implements ChunkedFile {
       Objects.checkIndex(index, size());
       long at = (long) index * GridDigests.CHUNK;
       int length = (int) Math.min(GridDigests.CHUNK, PlainFile.this.size - at);
-      int digest = index * GridDigests.BYTES;
-      String hex = HexFormat.of().formatHex(digests, digest, digest + GridDigests.BYTES);
-      return new Chunk(at, length, offset + at, length, new Digest(hex));
+      Digest digest = new Digest(digests, index * GridDigests.BYTES);
+      return new Chunk(at, length, offset + at, length, digest);
     }
 
     @Override

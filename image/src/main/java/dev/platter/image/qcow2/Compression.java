@@ -1,5 +1,7 @@
 package dev.platter.image.qcow2;
 
+import dev.platter.image.Libdeflate;
+
 /** How compressed clusters are packed, by the number in the header. */
 enum Compression {
   /** Raw deflate; 258 bytes for two bits is the most it can say. */
@@ -20,10 +22,7 @@ enum Compression {
 
   Decompressor decompressor() {
     return switch (this) {
-      case ZLIB ->
-          LibdeflateDecompressor.isAvailable()
-              ? new LibdeflateDecompressor()
-              : new ZlibDecompressor();
+      case ZLIB -> Libdeflate.isAvailable() ? new LibdeflateDecompressor() : new ZlibDecompressor();
       case ZSTD -> new ZstdDecompressor();
     };
   }

@@ -132,14 +132,14 @@ final class ChunkTable {
           entry, "%d bytes at %d of a file of %d".formatted(size, file.covered(), file.size()));
     }
     boolean hole = packing.hasHoles() && entry.chunkType().equals("zeros");
-    String digest =
-        entry.chunkDigest().isEmpty() && size == file.size() ? entry.digest() : entry.chunkDigest();
+    @Nullable Digest digest =
+        entry.chunkDigest() == null && size == file.size() ? entry.digest() : entry.chunkDigest();
     if (hole && size > ChunkedFile.MAX_CHUNK) {
       chunks += file.addHole(entry.offset(), size);
-    } else if (size > ChunkedFile.MAX_CHUNK || entry.innerOffset() > MAX_SKIP || digest.isEmpty()) {
+    } else if (size > ChunkedFile.MAX_CHUNK || entry.innerOffset() > MAX_SKIP || digest == null) {
       file.addUnreadable(size);
     } else {
-      file.add(entry.offset(), (int) entry.innerOffset(), (int) size, Digest.parse(digest));
+      file.add(entry.offset(), (int) entry.innerOffset(), (int) size, digest);
       chunks++;
     }
     if (chunks > Estargz.MAX_CHUNKS) {

@@ -1,6 +1,7 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -114,6 +115,24 @@ final class JsonText {
             : unescaped(new String(buffer, at, length, StandardCharsets.UTF_8));
     at += length + 1;
     return text;
+  }
+
+  /** A text that is a digest; null if something else is here, which is left where it is. */
+  @Nullable Digest digest() throws IOException {
+    if (peek() != '"') {
+      return null;
+    }
+    int length = Digest.TEXT + 2;
+    while (end - at < length) {
+      if (!more(end - at)) {
+        return null;
+      }
+    }
+    @Nullable Digest digest = buffer[at + length - 1] == '"' ? Digest.read(buffer, at + 1) : null;
+    if (digest != null) {
+      at += length;
+    }
+    return digest;
   }
 
   private String remembered(int length) {

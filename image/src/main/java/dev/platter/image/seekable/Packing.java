@@ -15,6 +15,10 @@ enum Packing {
   GZIP {
     @Override
     byte[] unpack(byte[] blobBytes, int skip, int size) throws IOException {
+      byte[] whole = skip == 0 ? WholeMember.unpack(blobBytes, size) : null;
+      if (whole != null) {
+        return whole;
+      }
       try (var gzip = new GZIPInputStream(new ByteArrayInputStream(blobBytes), 16 << 10)) {
         gzip.skipNBytes(skip);
         // No more than the chunk: in layers of others its member goes on with padding and headers.

@@ -111,7 +111,12 @@ public final class Toc {
   }
 
   private static InputStream estargz(byte[] member) throws IOException {
-    var tar = new TarReader(new GZIPInputStream(new ByteArrayInputStream(member), 64 << 10));
+    byte[] whole = WholeMember.unpack(member);
+    var tar =
+        new TarReader(
+            whole != null
+                ? new ByteArrayInputStream(whole)
+                : new GZIPInputStream(new ByteArrayInputStream(member), 64 << 10));
     TarEntry entry = tar.next();
     if (entry == null || entry.type() != TarEntry.Type.FILE || !entry.name().equals(Estargz.TOC)) {
       throw new BadImageException("there is no " + Estargz.TOC + " at its place");

@@ -1,6 +1,7 @@
 package dev.platter.image.seekable;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
@@ -14,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class TocReader {
   private TocReader() {}
 
-  /** One entry; a number that is left out is 0, a text that is left out is empty. */
+  /** One entry; a number that is left out is 0, a text that is left out is empty, a digest null. */
   record Entry(
       String name,
       String type,
@@ -24,8 +25,8 @@ final class TocReader {
       long innerOffset,
       long chunkOffset,
       long chunkSize,
-      String digest,
-      String chunkDigest,
+      @Nullable Digest digest,
+      @Nullable Digest chunkDigest,
       String chunkType) {
 
     boolean hasData() {
@@ -100,8 +101,8 @@ final class TocReader {
     private @Nullable String name;
     private @Nullable String type;
     private @Nullable String linkName;
-    private @Nullable String digest;
-    private @Nullable String chunkDigest;
+    private @Nullable Digest digest;
+    private @Nullable Digest chunkDigest;
     private @Nullable String chunkType;
     private long size = NO_NUMBER;
     private long offset = NO_NUMBER;
@@ -114,8 +115,8 @@ final class TocReader {
         case "name" -> name = text(json, field, name);
         case "type" -> type = text(json, field, type);
         case "linkName" -> linkName = text(json, field, linkName);
-        case "digest" -> digest = text(json, field, digest);
-        case "chunkDigest" -> chunkDigest = text(json, field, chunkDigest);
+        case "digest" -> digest = digest(json, field, digest);
+        case "chunkDigest" -> chunkDigest = digest(json, field, chunkDigest);
         case "chunkType" -> chunkType = text(json, field, chunkType);
         case "size" -> size = number(json, field, size);
         case "offset" -> offset = number(json, field, offset);
@@ -134,6 +135,13 @@ final class TocReader {
         throw new BadImageException("'" + field + "' of an entry is not a text");
       }
       return text;
+    }
+
+    private static Digest digest(JsonText json, String field, @Nullable Digest before)
+        throws IOException {
+      refuseTwice(field, before != null);
+      @Nullable Digest digest = json.digest();
+      return digest != null ? digest : Digest.parse(text(json, field, null));
     }
 
     private static long number(JsonText json, String field, long before) throws IOException {
@@ -157,8 +165,8 @@ final class TocReader {
           Math.max(0, innerOffset),
           Math.max(0, chunkOffset),
           Math.max(0, chunkSize),
-          Objects.requireNonNullElse(digest, NO_TEXT),
-          Objects.requireNonNullElse(chunkDigest, NO_TEXT),
+          digest,
+          chunkDigest,
           Objects.requireNonNullElse(chunkType, NO_TEXT));
     }
   }

@@ -9,7 +9,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.Optional;
 
 /**
@@ -60,7 +59,7 @@ class LayerIndexFuzzTest {
 
   /** Without this no input would get past the check for damage. */
   private static byte[] withDigest(byte[] bytes) {
-    byte[] digest = HexFormat.of().parseHex(Digest.of(bytes).hex());
+    byte[] digest = Digest.of(bytes).bytes();
     byte[] all = Arrays.copyOf(bytes, bytes.length + digest.length);
     System.arraycopy(digest, 0, all, bytes.length, digest.length);
     return all;

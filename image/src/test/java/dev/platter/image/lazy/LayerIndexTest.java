@@ -12,7 +12,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -97,7 +96,7 @@ class LayerIndexTest {
     byte[] body = Arrays.copyOf(stored, stored.length - 32);
     change.accept(ByteBuffer.wrap(body));
     byte[] all = Arrays.copyOf(body, stored.length);
-    byte[] digest = HexFormat.of().parseHex(Digest.of(body).hex());
+    byte[] digest = Digest.of(body).bytes();
     System.arraycopy(digest, 0, all, body.length, digest.length);
     assertRefused(all, why);
   }

@@ -30,7 +30,7 @@ class DocumentTest {
   void aManifestIsKnownByItsContent() throws BadImageException {
     assertThat(parse(MANIFEST)).isInstanceOf(Manifest.class);
     assertThat(parse("{\"schemaVersion\":2,\"manifests\":[" + BLOB + "]}"))
-        .isEqualTo(new Index(List.of(new Descriptor("t", new Digest(HEX), 1))));
+        .isEqualTo(new Index(List.of(new Descriptor("t", Digest.ofHex(HEX), 1))));
   }
 
   static List<List<String>> broken() {
@@ -80,7 +80,7 @@ class DocumentTest {
     String[] parts = platform.split("/");
     return new Descriptor(
         MediaTypes.OCI_MANIFEST,
-        new Digest(HEX),
+        Digest.ofHex(HEX),
         n,
         Map.of(),
         platform.equals("-") ? null : new Platform(parts[0], parts[1]));

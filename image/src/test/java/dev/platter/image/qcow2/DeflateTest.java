@@ -3,6 +3,7 @@ package dev.platter.image.qcow2;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.platter.image.Libdeflate;
 import dev.platter.image.testing.MixedBytes;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -18,7 +19,7 @@ class DeflateTest {
 
   @Test
   void changedStreamsUnpackToTheSameWithBothAndNothingElseIsWritten() {
-    assumeTrue(LibdeflateDecompressor.isAvailable(), "libdeflate is not installed, or off");
+    assumeTrue(Libdeflate.isAvailable(), "libdeflate is not installed, or off");
     Random random = new Random(11);
     int taken = 0;
     try (Decompressor fast = new LibdeflateDecompressor();

@@ -293,7 +293,7 @@ class SeekableLayerTest {
     TocPosition position =
         SeekableLayer.findFooter(slice(blob, footer, SeekableLayer.FOOTER_SIZE), blob.length);
     return SeekableLayer.open(
-        slice(blob, position.offset(), position.length()), position, new Digest(toc));
+        slice(blob, position.offset(), position.length()), position, Digest.ofHex(toc));
   }
 
   private static Path resource(String name) {

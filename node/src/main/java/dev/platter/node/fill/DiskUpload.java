@@ -29,7 +29,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Base64;
-import java.util.HexFormat;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -208,7 +207,7 @@ public record DiskUpload(
       Digest digest,
       Progress progress)
       throws IOException {
-    var base64 = Base64.getEncoder().encodeToString(HexFormat.of().parseHex(digest.hex()));
+    var base64 = Base64.getEncoder().encodeToString(digest.bytes());
     var body =
         BodyPublishers.fromPublisher(
             BodyPublishers.ofInputStream(() -> open(from, offset, length, progress)),

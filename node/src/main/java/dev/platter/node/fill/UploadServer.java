@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.time.Duration;
 import java.util.Base64;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -245,8 +244,7 @@ public final class UploadServer implements AutoCloseable {
   private static Optional<Digest> digest(@Nullable String header) {
     var match = DIGEST.matcher(header == null ? "" : header);
     return match.matches()
-        ? Optional.of(
-            new Digest(HexFormat.of().formatHex(Base64.getDecoder().decode(match.group(1)))))
+        ? Optional.of(new Digest(Base64.getDecoder().decode(match.group(1))))
         : Optional.empty();
   }
 

@@ -59,7 +59,7 @@ final class WebStore {
     }
 
     BareDisk disk() {
-      return BareDisk.of(new Digest(sha256), size);
+      return BareDisk.of(Digest.ofHex(sha256), size);
     }
   }
 
@@ -157,7 +157,7 @@ final class WebStore {
   private static Optional<BareDisk> diskIn(Path file) throws IOException {
     var name = String.valueOf(file.getFileName());
     return name.matches("sha256-[0-9a-f]{64}")
-        ? Optional.of(BareDisk.of(new Digest(name.substring(7)), Files.size(file)))
+        ? Optional.of(BareDisk.of(Digest.ofHex(name.substring(7)), Files.size(file)))
         : Optional.empty();
   }
 

@@ -217,7 +217,7 @@ class WebImageTest {
     assertThat(error).hasMessageContaining("sha256:" + sha256sum(disk));
     assertThat(layout.web()).isEmptyDirectory();
 
-    expected = Optional.of(new Digest(sha256sum(disk)));
+    expected = Optional.of(Digest.ofHex(sha256sum(disk)));
     var digest = resolve(url);
     server.stop();
     assertThat(resolve(url)).as("a digest needs no server").isEqualTo(digest);
