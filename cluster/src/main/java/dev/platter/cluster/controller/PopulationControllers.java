@@ -1,7 +1,6 @@
 package dev.platter.cluster.controller;
 
 import dev.platter.cluster.api.ClaimSource;
-import dev.platter.cluster.api.DataVolume;
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.OnChange;
 import dev.platter.cluster.metrics.Metrics;
@@ -98,10 +97,7 @@ final class PopulationControllers implements AutoCloseable {
   private void claim(PersistentVolumeClaim claim) {
     Stream.of(KubePopulations.source(claim), KubePopulations.filledFrom(claim))
         .forEach(key -> key.ifPresent(this::filled));
-    var owned =
-        claim.getMetadata().getOwnerReferences().stream()
-            .anyMatch(owner -> owner.getKind().equals(DataVolume.KIND));
-    if (data != null && owned) {
+    if (data != null && FillableClaims.isOfDataVolume(claim)) {
       data.loop().add(Owned.key(claim));
     }
   }

@@ -135,6 +135,30 @@ class DataVolumesAtApiServerTest {
   }
 
   @Test
+  void aBlankOneWhoseClaimIsDeletedHasANewOne() throws Exception {
+    cluster.apply(VOLUME.formatted("blank", "{source: {blank: {}}, " + STORAGE + "}"));
+    comes("pvc", "blank", ".metadata.name", "blank");
+    api.kubectl(
+        "patch",
+        "pvc",
+        "blank",
+        "--subresource=status",
+        "-p",
+        "{\"status\":{\"phase\":\"Bound\"}}");
+    comes("dv", "blank", ".status.phase", "Succeeded");
+    var first = field("pvc", "blank", ".metadata.uid");
+    api.kubectl("patch", "pvc", "blank", "-p", "{\"metadata\":{\"finalizers\":null}}");
+    api.kubectl("delete", "pvc", "blank", "--wait=false");
+    await()
+        .atMost(Duration.ofSeconds(60))
+        .until(
+            () -> field("pvc", "blank", ".metadata.uid"),
+            uid -> !uid.isEmpty() && !uid.equals(first));
+    api.kubectl("delete", "dv", "blank");
+    api.kubectl("delete", "pvc", "blank", "--wait=false");
+  }
+
+  @Test
   void whatIsNotDoneIsKeptAndToldAndCannotBeChanged() throws Exception {
     cluster.apply(
         VOLUME.formatted("old", "{source: {gcs: {url: x}}, preallocation: true, " + STORAGE + "}"));
