@@ -75,7 +75,7 @@ final class ImportCommand implements Callable<Integer> {
             fill.replace);
     DiskImport.Done done;
     try {
-      done = Interrupt.guard(() -> wanted.run(node.config(), progress));
+      done = Interrupt.guard(() -> wanted.run(node.configWithoutDaemon(), progress));
     } finally {
       progress.clear();
     }

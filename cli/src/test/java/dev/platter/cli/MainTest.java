@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine.Command;
 
 class MainTest {
   private final StringWriter out = new StringWriter();
@@ -40,6 +41,22 @@ class MainTest {
     out.getBuffer().setLength(0);
     run("--version");
     assertThat(command).startsWith("platter ").isEqualTo(out.toString());
+  }
+
+  @Test
+  void aCommandByItselfIsTheSameAsAmongAllOthers() {
+    var all = Main.commandLine();
+    assertThat(all.getSubcommands().keySet()).isEqualTo(Main.COMMANDS.keySet());
+    for (var name : Main.COMMANDS.keySet()) {
+      var alone = Main.commandLine(name, "x").getSubcommands().get(name);
+      var among = all.getSubcommands().get(name);
+      assertThat(alone.getUsageMessage())
+          .isEqualTo(among.getUsageMessage())
+          .contains("platter " + name);
+      assertThat(alone.getCommandName()).isEqualTo(name);
+      assertThat(among.getCommandSpec().userObject().getClass().getAnnotation(Command.class).name())
+          .isEqualTo(name);
+    }
   }
 
   @Test

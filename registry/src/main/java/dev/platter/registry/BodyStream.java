@@ -1,5 +1,6 @@
 package dev.platter.registry;
 
+import dev.platter.image.BufferStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -24,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * <p>At most {@link #AHEAD} batches of buffers, of up to 48 KiB, wait at a time; the connection is
  * held back beyond that.
  */
-final class BodyStream extends InputStream implements HttpResponse.BodySubscriber<InputStream> {
+final class BodyStream extends BufferStream implements HttpResponse.BodySubscriber<InputStream> {
   private sealed interface Signal {}
 
   private record Batch(List<ByteBuffer> buffers) implements Signal {}
@@ -85,14 +86,8 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] buffer, int start, int length) throws IOException {
-    if (length == 0) {
+  public int read(ByteBuffer into) throws IOException {
+    if (!into.hasRemaining()) {
       return 0;
     }
     while (ready.isEmpty()) {
@@ -101,8 +96,9 @@ final class BodyStream extends InputStream implements HttpResponse.BodySubscribe
       }
     }
     ByteBuffer first = ready.getFirst();
-    int read = Math.min(length, first.remaining());
-    first.get(buffer, start, read);
+    int read = Math.min(into.remaining(), first.remaining());
+    into.put(first.slice(first.position(), read));
+    first.position(first.position() + read);
     if (!first.hasRemaining()) {
       ready.removeFirst();
       if (ready.isEmpty()) {

@@ -15,6 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What is kept for each host: its connections, its certificates, how many requests are under way.
@@ -26,7 +27,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class Hosts {
   private final RegistrySettings settings;
   private final boolean plain;
-  private final HttpClient ordinary;
+  private @Nullable HttpClient ordinary;
   private final Map<String, HttpClient> special = new ConcurrentHashMap<>();
   private final Map<String, Semaphore> permits = new ConcurrentHashMap<>();
 
@@ -36,7 +37,22 @@ final class Hosts {
   Hosts(RegistrySettings settings, boolean plain) {
     this.settings = settings;
     this.plain = plain;
-    this.ordinary = builder().build();
+  }
+
+  /** Made when it is first needed, which takes a while. */
+  private synchronized HttpClient ordinary() {
+    if (ordinary == null) {
+      ordinary = builder().build();
+    }
+    return ordinary;
+  }
+
+  /** Whether it is one of a file's, for which a connection of its own is enough. */
+  boolean isPlainGet(Call call) {
+    return plain
+        && call.method().equals("GET")
+        && Transport.scheme(call.uri()).equals("http")
+        && (!settings.addresses().isAny() || PlainGet.isStraight());
   }
 
   private HttpClient.Builder builder() {
@@ -50,13 +66,13 @@ final class Hosts {
 
   HttpClient client(URI uri) throws IOException {
     if (!Transport.scheme(uri).equals("https")) {
-      return ordinary;
+      return ordinary();
     }
     String host = uri.getRawAuthority();
     boolean insecure = settings.isInsecure(host);
     Optional<Path> certificates = settings.certificatesOf(host);
     if (!insecure && certificates.isEmpty()) {
-      return ordinary;
+      return ordinary();
     }
     HttpClient known = special.get(host);
     if (known == null) {

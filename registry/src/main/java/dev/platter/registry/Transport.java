@@ -151,10 +151,11 @@ final class Transport {
     Runnable leave = hosts.enter(call.uri(), patience.multipliedBy(2));
     boolean answered = false;
     try {
+      String what = show(call.uri());
       HttpResponse<InputStream> response =
-          hosts
-              .client(call.uri())
-              .send(request, _ -> new BodyStream(show(call.uri()), patience, leave));
+          hosts.isPlainGet(call)
+              ? PlainGet.send(request, patience, what, leave)
+              : hosts.client(call.uri()).send(request, _ -> new BodyStream(what, patience, leave));
       answered = true;
       return response;
     } catch (HttpTimeoutException e) {

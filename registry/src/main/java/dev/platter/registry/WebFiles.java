@@ -9,6 +9,8 @@ import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpResponse;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.OptionalLong;
 import java.util.regex.Matcher;
@@ -42,6 +44,16 @@ public final class WebFiles {
   private WebFiles(Transport transport, @Nullable String authorization) {
     this.transport = transport;
     this.authorization = authorization;
+  }
+
+  /**
+   * Loads what connections need. That takes a while, in which who is going to fetch a file may have
+   * something else to do.
+   */
+  public static void prepare() throws IOException {
+    var _ = AddressPolicy.any();
+    SocketChannel.open().close();
+    Selector.open().close();
   }
 
   /**

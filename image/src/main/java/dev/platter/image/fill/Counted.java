@@ -1,37 +1,34 @@
 package dev.platter.image.fill;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.BufferStream;
 import dev.platter.image.Digest;
 import java.io.EOFException;
-import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.nio.ByteBuffer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** Counts and hashes a file as it comes. */
-final class Counted extends FilterInputStream {
-  private final FileDigest sha = new DigestAside(FileDigest.start());
+final class Counted extends BufferStream {
+  private final BufferStream in;
+  private final FileDigest sha = new DigestAside(FileDigest::start);
   private final LongConsumer progress;
   private long count;
 
   Counted(InputStream in, LongConsumer progress) {
-    super(in);
+    this.in = BufferStream.of(in);
     this.progress = progress;
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
-    int n = super.read(into, from, length);
+  public int read(ByteBuffer into) throws IOException {
+    int from = into.position();
+    int n = in.read(into);
     if (n > 0) {
-      sha.update(into, from, n);
+      sha.update(into.slice(from, n));
       count += n;
       progress.accept(count);
     }
@@ -68,6 +65,6 @@ final class Counted extends FilterInputStream {
   @Override
   public void close() throws IOException {
     sha.close();
-    super.close();
+    in.close();
   }
 }

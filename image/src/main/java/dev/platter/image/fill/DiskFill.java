@@ -5,6 +5,7 @@ import dev.platter.image.ByteSource;
 import dev.platter.image.Digest;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
+import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.RawTarget;
 import dev.platter.image.stream.Canvas;
 import dev.platter.image.stream.Forward;
@@ -12,6 +13,7 @@ import dev.platter.image.stream.StreamedFormat;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.Path;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -54,6 +56,16 @@ public final class DiskFill implements Fill {
     this.progress = progress;
   }
 
+  /**
+   * Loads what the machine's libraries do for this. That takes a while, in which who starts a fill
+   * may have something else to do.
+   */
+  public static void prepare() throws IOException {
+    var _ = Digest.sha256();
+    NativeFile.open(Path.of("/dev/null")).close();
+    FileDigest.start().close();
+  }
+
   @Override
   public Filled from(InputStream in, long length) throws IOException {
     try (var counted = new Counted(in, progress);
@@ -63,7 +75,8 @@ public final class DiskFill implements Fill {
       long size = copy(format, file, plain.isPacked() ? -1 : length);
       plain.finish();
       counted.finish(length);
-      return finish(format, size, counted.count(), counted.digest());
+      sync(size); // while the last bytes are hashed
+      return finished(format, size, counted.count(), counted.digest());
     } catch (EOFException e) {
       throw new BadImageException("the file was cut short: " + e.getMessage(), e);
     }
@@ -91,12 +104,13 @@ public final class DiskFill implements Fill {
       double share = (double) length / Math.max(1, size);
       reader.copyTo(target, Math.max(room, size), done -> progress.accept((long) (done * share)));
     }
+    sync(size);
     if (expected != null) {
-      return finish(Format.QCOW2, size, length, expected);
+      return finished(Format.QCOW2, size, length, expected);
     }
     try (var hashed = new Counted(new SourceStream(bytes), _ -> {})) {
       hashed.finish(length);
-      return finish(Format.QCOW2, size, length, hashed.digest());
+      return finished(Format.QCOW2, size, length, hashed.digest());
     }
   }
 
@@ -122,8 +136,7 @@ public final class DiskFill implements Fill {
     }
   }
 
-  private Filled finish(Format format, long size, long fileSize, Digest digest) throws IOException {
-    Counted.require(expected, digest);
+  private void sync(long size) throws IOException {
     if (size == 0) {
       throw new BadImageException("it is a disk of 0 bytes");
     }
@@ -131,6 +144,11 @@ public final class DiskFill implements Fill {
       target.end(size);
     }
     target.force();
+  }
+
+  private Filled finished(Format format, long size, long fileSize, Digest digest)
+      throws BadImageException {
+    Counted.require(expected, digest);
     return new Filled(format, size, fileSize, digest);
   }
 

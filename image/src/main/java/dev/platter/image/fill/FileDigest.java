@@ -5,6 +5,8 @@ import dev.platter.image.NativeLibrary;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.util.Optional;
 
@@ -16,7 +18,12 @@ import java.util.Optional;
  */
 sealed interface FileDigest extends AutoCloseable
     permits FileDigest.OfTheJdk, FileDigest.Libcrypto, DigestAside {
-  void update(byte[] bytes, int from, int length);
+  /** Uses up the bytes. */
+  void update(ByteBuffer bytes);
+
+  default void update(byte[] bytes, int from, int length) {
+    update(ByteBuffer.wrap(bytes, from, length));
+  }
 
   /** Once, at the end. */
   Digest finish();
@@ -31,8 +38,8 @@ sealed interface FileDigest extends AutoCloseable
   /** Everywhere. */
   record OfTheJdk(MessageDigest sha) implements FileDigest {
     @Override
-    public void update(byte[] bytes, int from, int length) {
-      sha.update(bytes, from, length);
+    public void update(ByteBuffer bytes) {
+      sha.update(bytes);
     }
 
     @Override
@@ -93,13 +100,27 @@ sealed interface FileDigest extends AutoCloseable
       }
     }
 
+    /** What is not on the heap is hashed where it is. */
     @Override
-    public void update(byte[] bytes, int from, int length) {
-      for (int done = 0; done < length; ) {
-        int n = Math.min(PIECE, length - done);
-        MemorySegment.copy(bytes, from + done, piece, ValueLayout.JAVA_BYTE, 0, n);
-        require(NativeLibrary.call(functions.update, context(), piece.address(), n));
-        done += n;
+    public void update(ByteBuffer bytes) {
+      if (bytes.isDirect()) {
+        MemorySegment all = MemorySegment.ofBuffer(bytes);
+        hash(all, all.byteSize());
+        bytes.position(bytes.limit());
+      }
+      while (bytes.hasRemaining()) {
+        int n = Math.min(PIECE, bytes.remaining());
+        piece.asByteBuffer().put(bytes.slice(bytes.position(), n));
+        bytes.position(bytes.position() + n);
+        hash(piece, n);
+      }
+    }
+
+    private void hash(MemorySegment bytes, long length) {
+      try {
+        require(NativeLibrary.call(functions.update, context(), bytes.address(), length));
+      } finally {
+        Reference.reachabilityFence(bytes);
       }
     }
 

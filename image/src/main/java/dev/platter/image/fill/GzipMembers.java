@@ -1,8 +1,10 @@
 package dev.platter.image.fill;
 
+import dev.platter.image.BufferStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.util.zip.CRC32;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
@@ -12,7 +14,7 @@ import java.util.zip.ZipException;
  * All members of a gzip file, one after the other. Unlike the JDK's stream it does not take a
  * damaged header of a later member for the end: only zeros may follow the last one.
  */
-final class GzipMembers extends InputStream {
+final class GzipMembers extends BufferStream {
   private static final int BUFFER = 64 << 10;
   private static final int MAGIC = 0x1f8b;
   private static final int DEFLATE = 8;
@@ -85,17 +87,12 @@ final class GzipMembers extends InputStream {
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
-    while (!ended && length > 0) {
-      int n = inflate(into, from, length);
+  public int read(ByteBuffer into) throws IOException {
+    while (!ended && into.hasRemaining()) {
+      int from = into.position();
+      int n = inflate(into);
       if (n > 0) {
-        crc.update(into, from, n);
+        crc.update(into.slice(from, n));
         return n;
       }
       if (inflater.finished()) {
@@ -111,12 +108,12 @@ final class GzipMembers extends InputStream {
         throw new ZipException("a member of the gzip needs a dictionary");
       }
     }
-    return length > 0 ? -1 : 0;
+    return into.hasRemaining() ? -1 : 0;
   }
 
-  private int inflate(byte[] into, int from, int length) throws IOException {
+  private int inflate(ByteBuffer into) throws IOException {
     try {
-      return inflater.inflate(into, from, length);
+      return inflater.inflate(into);
     } catch (DataFormatException e) {
       throw new ZipException(String.valueOf(e.getMessage()));
     }

@@ -4,12 +4,14 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.platter.image.BufferStream;
 import dev.platter.image.NativeLibrary;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.Optional;
 import org.tukaani.xz.XZIOException;
 
@@ -20,7 +22,7 @@ import org.tukaani.xz.XZIOException;
  *
  * <p>{@code -Dplatter.liblzma=off} does without.
  */
-final class Lzma extends InputStream {
+final class Lzma extends BufferStream {
   private static final Optional<NativeLibrary> LIBRARY =
       NativeLibrary.load("liblzma.so.5", "platter.liblzma");
   private static final int BUFFER = 256 << 10;
@@ -101,21 +103,15 @@ final class Lzma extends InputStream {
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
+  public int read(ByteBuffer into) throws IOException {
     while (at == filled && !ended) {
       unpack();
     }
     if (at == filled) {
       return -1;
     }
-    int n = Math.min(length, filled - at);
-    MemorySegment.copy(out, JAVA_BYTE, at, into, from, n);
+    int n = Math.min(into.remaining(), filled - at);
+    into.put(out.asSlice(at, n).asByteBuffer());
     at += n;
     return n;
   }

@@ -1,5 +1,6 @@
 package dev.platter.image.fill;
 
+import dev.platter.image.BufferStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 public final class PushedFill implements AutoCloseable {
   private static final int PIECE = 256 << 10;
   private static final int AHEAD = 8;
-  private static final byte[] END = {};
+  private static final ByteBuffer END = ByteBuffer.allocate(0);
   private static final long LOOK_MILLIS = 200;
 
   /** What is done with the bytes. */
@@ -27,12 +28,24 @@ public final class PushedFill implements AutoCloseable {
     Filled from(InputStream in) throws IOException;
   }
 
-  private final BlockingQueue<byte[]> queue = new ArrayBlockingQueue<>(AHEAD);
+  /** Brings bytes. */
+  @FunctionalInterface
+  public interface Source {
+    /** Returns how many were put into the piece; -1 if there are no more. */
+    int read(ByteBuffer piece) throws IOException;
+  }
+
+  // A piece is idle, or is filled by who pushes, or waits to be read, or is read.
+  private final BlockingQueue<ByteBuffer> idle = new ArrayBlockingQueue<>(AHEAD);
+  private final BlockingQueue<ByteBuffer> queue = new ArrayBlockingQueue<>(AHEAD + 1);
   private final CompletableFuture<Filled> result = new CompletableFuture<>();
   private final Thread thread;
   private volatile boolean abandoned;
 
   public PushedFill(Work work) {
+    for (int i = 0; i < AHEAD; i++) {
+      idle.add(ByteBuffer.allocateDirect(PIECE));
+    }
     this.thread = Thread.ofPlatform().name("fill").daemon().start(() -> run(work));
   }
 
@@ -51,15 +64,36 @@ public final class PushedFill implements AutoCloseable {
    */
   public void bytes(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
-      byte[] piece = new byte[Math.min(PIECE, bytes.remaining())];
-      bytes.get(piece);
-      put(piece);
+      take(
+          piece -> {
+            int n = Math.min(piece.remaining(), bytes.remaining());
+            piece.put(bytes.slice(bytes.position(), n));
+            bytes.position(bytes.position() + n);
+            return n;
+          });
     }
+  }
+
+  /**
+   * Has a piece filled when there is one free, and takes what is in it.
+   *
+   * @return what the source returned
+   * @throws IOException why the disk is not taken, or what the source throws
+   */
+  public int take(Source source) throws IOException {
+    ByteBuffer piece = free();
+    int n = 0;
+    try {
+      n = source.read(piece);
+    } finally {
+      (n > 0 ? queue : idle).add(n > 0 ? piece.flip() : piece.clear());
+    }
+    return n;
   }
 
   /** Returns when the disk is written. */
   public Filled finish() throws IOException {
-    put(END);
+    queue.add(END);
     return get();
   }
 
@@ -68,17 +102,17 @@ public final class PushedFill implements AutoCloseable {
     return result.isDone();
   }
 
-  private void put(byte[] piece) throws IOException {
+  private ByteBuffer free() throws IOException {
     try {
-      while (!queue.offer(piece, LOOK_MILLIS, TimeUnit.MILLISECONDS)) {
+      @Nullable ByteBuffer piece = null;
+      while (piece == null || result.isDone()) {
         if (result.isDone()) {
           get();
-          return;
+          throw new IOException("it ends before what is sent");
         }
+        piece = idle.poll(LOOK_MILLIS, TimeUnit.MILLISECONDS);
       }
-      if (result.isCompletedExceptionally()) {
-        get();
-      }
+      return piece;
     } catch (InterruptedException e) {
       throw interrupted();
     }
@@ -123,34 +157,33 @@ public final class PushedFill implements AutoCloseable {
   }
 
   /** What was pushed, as a stream. */
-  private final class Pieces extends InputStream {
-    private ByteBuffer piece = ByteBuffer.allocate(0);
+  private final class Pieces extends BufferStream {
+    private @Nullable ByteBuffer piece;
     private boolean ended;
 
     @Override
-    public int read() throws IOException {
-      byte[] one = new byte[1];
-      return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-    }
-
-    @Override
-    public int read(byte[] into, int from, int length) throws IOException {
-      while (!piece.hasRemaining() && !ended) {
-        byte[] next = next();
-        ended = next.length == 0;
-        piece = ByteBuffer.wrap(next);
-      }
+    public int read(ByteBuffer into) throws IOException {
       if (ended) {
         return -1;
       }
-      int n = Math.min(length, piece.remaining());
-      piece.get(into, from, n);
+      var from = piece == null ? next() : piece;
+      if (!from.hasRemaining()) { // Only the end has nothing in it.
+        ended = true;
+        return -1;
+      }
+      int n = Math.min(into.remaining(), from.remaining());
+      into.put(from.slice(from.position(), n));
+      from.position(from.position() + n);
+      piece = from.hasRemaining() ? from : null;
+      if (piece == null) {
+        idle.add(from.clear());
+      }
       return n;
     }
 
-    private byte[] next() throws IOException {
+    private ByteBuffer next() throws IOException {
       try {
-        byte @Nullable [] found = null;
+        @Nullable ByteBuffer found = null;
         while (found == null) {
           if (abandoned) {
             throw new IOException("nobody goes on with it");

@@ -1,12 +1,12 @@
 package dev.platter.image.fill;
 
+import dev.platter.image.BufferStream;
 import dev.platter.image.ByteSource;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.ByteBuffer;
 
 /** Bytes that can be read anywhere, from the front on. */
-final class SourceStream extends InputStream {
+final class SourceStream extends BufferStream {
   private final ByteSource bytes;
   private long at;
 
@@ -15,14 +15,8 @@ final class SourceStream extends InputStream {
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
-    int n = bytes.read(ByteBuffer.wrap(into, from, length), at);
+  public int read(ByteBuffer into) throws IOException {
+    int n = bytes.read(into, at);
     at += Math.max(0, n);
     return n;
   }

@@ -3,11 +3,12 @@ package dev.platter.image.fill;
 import com.github.luben.zstd.ZstdIOException;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.platter.image.BadImageException;
+import dev.platter.image.BufferStream;
 import java.io.BufferedInputStream;
 import java.io.EOFException;
-import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.util.zip.ZipException;
 import org.tukaani.xz.XZIOException;
 import org.tukaani.xz.XZInputStream;
@@ -16,7 +17,8 @@ import org.tukaani.xz.XZInputStream;
  * A file without what it is packed with: gzip, xz or zstd, by its first bytes. Unpacking takes at
  * most 128 MiB, which is more than any of the three takes at the highest level that people use.
  */
-final class Unpacked extends FilterInputStream {
+final class Unpacked extends BufferStream {
+  private static final int MAGIC = 6;
   private static final int BUFFER = 64 << 10;
   private static final int XZ_KIB = 128 << 10;
   private static final int ZSTD_WINDOW_LOG = 27;
@@ -24,37 +26,38 @@ final class Unpacked extends FilterInputStream {
   /** What may follow in a packed file: tables, padding. More is a bomb. */
   private static final long MOST_REST = 1L << 30;
 
+  private final BufferStream in;
   private final boolean packed;
 
-  private Unpacked(InputStream in, boolean packed) {
-    super(in);
+  private Unpacked(BufferStream in, boolean packed) {
+    this.in = in;
     this.packed = packed;
   }
 
-  static Unpacked open(InputStream in) throws IOException {
-    var buffered = new BufferedInputStream(in, BUFFER);
-    buffered.mark(BUFFER);
-    byte[] first = buffered.readNBytes(6);
-    buffered.reset();
+  private static Unpacked packed(InputStream plain) {
+    return new Unpacked(new Ahead(BufferStream.of(plain)), true);
+  }
+
+  static Unpacked open(BufferStream in) throws IOException {
+    byte[] first = in.readNBytes(MAGIC);
+    var whole = new Whole(ByteBuffer.wrap(first), in);
     try {
       if (starts(first, 0x1f, 0x8b)) {
-        return new Unpacked(new GzipMembers(buffered), true);
+        return packed(new GzipMembers(whole));
       }
       if (starts(first, 0xfd, '7', 'z', 'X', 'Z', 0)) {
-        return new Unpacked(
+        return packed(
             Lzma.isAvailable()
-                ? Lzma.open(buffered, XZ_KIB * 1024L)
-                : new XZInputStream(buffered, XZ_KIB),
-            true);
+                ? Lzma.open(whole, XZ_KIB * 1024L)
+                : new XZInputStream(new BufferedInputStream(whole, BUFFER), XZ_KIB));
       }
       if (starts(first, 0x28, 0xb5, 0x2f, 0xfd)) {
-        return new Unpacked(
-            new ZstdInputStream(buffered).setLongMax(ZSTD_WINDOW_LOG).setContinuous(false), true);
+        return packed(new ZstdInputStream(whole).setLongMax(ZSTD_WINDOW_LOG).setContinuous(false));
       }
     } catch (IOException e) {
       throw corrupt(e);
     }
-    return new Unpacked(buffered, false);
+    return new Unpacked(whole, false);
   }
 
   private static boolean starts(byte[] first, int... magic) {
@@ -71,15 +74,9 @@ final class Unpacked extends FilterInputStream {
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
+  public int read(ByteBuffer into) throws IOException {
     try {
-      return super.read(into, from, length);
+      return in.read(into);
     } catch (IOException e) {
       throw packed ? corrupt(e) : e;
     }
@@ -104,5 +101,37 @@ final class Unpacked extends FilterInputStream {
           new BadImageException("what it is packed with is damaged: " + e.getMessage(), e);
       default -> e;
     };
+  }
+
+  @Override
+  public void close() throws IOException {
+    in.close();
+  }
+
+  /** A stream with its first bytes, which somebody has looked at. */
+  private static final class Whole extends BufferStream {
+    private final ByteBuffer first;
+    private final BufferStream rest;
+
+    Whole(ByteBuffer first, BufferStream rest) {
+      this.first = first;
+      this.rest = rest;
+    }
+
+    @Override
+    public int read(ByteBuffer into) throws IOException {
+      if (!first.hasRemaining()) {
+        return rest.read(into);
+      }
+      int n = Math.min(first.remaining(), into.remaining());
+      into.put(first.slice(first.position(), n));
+      first.position(first.position() + n);
+      return n;
+    }
+
+    @Override
+    public void close() throws IOException {
+      rest.close();
+    }
   }
 }

@@ -54,6 +54,12 @@ final class DeviceTarget implements RawTarget {
     blank = true;
   }
 
+  /** Sectors come from memory that begins at one. */
+  @Override
+  public boolean takes(ByteBuffer bytes) {
+    return bytes.isDirect() && MemorySegment.ofBuffer(bytes).address() % sector == 0;
+  }
+
   @Override
   public void write(ByteBuffer bytes, long at) throws IOException {
     if (blank) {

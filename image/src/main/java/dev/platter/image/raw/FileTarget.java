@@ -58,6 +58,11 @@ final class FileTarget implements RawTarget {
     begin(size);
   }
 
+  @Override
+  public boolean takes(ByteBuffer bytes) {
+    return bytes.isDirect();
+  }
+
   /** One at a time: the kernel lets only one write to a file, and whoever waits there, spins. */
   @Override
   public synchronized void write(ByteBuffer bytes, long at) throws IOException {

@@ -112,6 +112,7 @@ final class Libc {
   private static final MemorySegment UTIMENSAT = function("utimensat");
   private static final MemorySegment GETDENTS64 = function("getdents64");
   private static final MemorySegment SYNCFS = function("syncfs");
+  private static final MemorySegment NICE = function("nice");
   private static final MemorySegment STRERROR = function("strerror");
 
   /** A struct iovec, and behind it room for errno. */
@@ -232,6 +233,11 @@ final class Libc {
       long at = arena.allocateFrom(name).address();
       return intOf(FCHMODAT, directory, at, mode, AT_SYMLINK_NOFOLLOW);
     }
+  }
+
+  /** On Linux this is about the thread that calls, not about its process. */
+  static int nice(int more) {
+    return intOf(NICE, more, 0, 0, 0);
   }
 
   /** Sets the times of the last access and change. */

@@ -48,6 +48,9 @@ public sealed interface RawTarget extends Closeable permits FileTarget, DeviceTa
    */
   void beginBlank(long size) throws IOException;
 
+  /** Whether these bytes are as good for {@link #write} as others: where they lie can matter. */
+  boolean takes(ByteBuffer bytes);
+
   /** Writes what remains in direct {@code bytes}, which are used up. */
   void write(ByteBuffer bytes, long at) throws IOException;
 

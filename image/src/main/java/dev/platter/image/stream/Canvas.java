@@ -12,6 +12,9 @@ import java.nio.ByteBuffer;
 public final class Canvas {
   private static final int BUFFER = 1 << 20;
 
+  /** From this on a piece is worth a call of its own, and goes where it belongs as it is. */
+  private static final int LARGE = 64 << 10;
+
   /** Devices are written from whole pages. */
   private static final int PAGE = 4096;
 
@@ -42,6 +45,11 @@ public final class Canvas {
     if (guest != at + buffer.position()) {
       flush();
       at = guest;
+    }
+    if (buffer.position() == 0 && bytes.remaining() >= LARGE && target.takes(bytes)) {
+      int length = bytes.remaining();
+      target.write(bytes, at);
+      at += length;
     }
     while (bytes.hasRemaining()) {
       int n = Math.min(bytes.remaining(), buffer.remaining());

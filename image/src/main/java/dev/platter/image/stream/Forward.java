@@ -1,5 +1,6 @@
 package dev.platter.image.stream;
 
+import dev.platter.image.BufferStream;
 import dev.platter.image.ByteSource;
 import java.io.EOFException;
 import java.io.IOException;
@@ -17,22 +18,22 @@ public final class Forward {
   public static final int MOST = 4 << 20;
 
   private static final int READ = 64 << 10;
+  private static final int PAGE = 4096;
 
-  private final @Nullable InputStream stream;
+  private final @Nullable BufferStream stream;
   private final @Nullable ByteSource file;
-  private final byte[] piece = new byte[READ];
-  private ByteBuffer window = ByteBuffer.allocateDirect(READ * 4);
+  private ByteBuffer window = room(READ * 4);
   private long start;
   private int filled;
   private boolean ended;
 
-  private Forward(@Nullable InputStream stream, @Nullable ByteSource file) {
+  private Forward(@Nullable BufferStream stream, @Nullable ByteSource file) {
     this.stream = stream;
     this.file = file;
   }
 
   public static Forward of(InputStream stream) {
-    return new Forward(stream, null);
+    return new Forward(BufferStream.of(stream), null);
   }
 
   public static Forward of(ByteSource file) {
@@ -94,12 +95,17 @@ public final class Forward {
     ended = false;
   }
 
+  /** From a page on, as devices want it. */
+  private static ByteBuffer room(int bytes) {
+    return ByteBuffer.allocateDirect(bytes + PAGE).alignedSlice(PAGE);
+  }
+
   /** Moves what is from a position on to the front of a window that has room for as much. */
   private void keepFrom(long position, int length) {
     int from = (int) (position - start);
     ByteBuffer kept = window.slice(from, filled - from);
     if (window.capacity() < length) {
-      window = ByteBuffer.allocateDirect(Math.ceilDiv(length, READ) * READ + READ);
+      window = room(Math.ceilDiv(length, READ) * READ + READ);
     }
     filled = kept.remaining();
     window.clear().put(kept);
@@ -108,23 +114,13 @@ public final class Forward {
 
   private void fill(int wanted) throws IOException {
     while (filled < wanted && !ended) {
-      int n = file == null ? fromStream() : file.read(room(), start + filled);
+      ByteBuffer room = window.clear().position(filled);
+      int n =
+          file == null
+              ? Objects.requireNonNull(stream).read(room)
+              : file.read(room, start + filled);
       ended = n < 0;
       filled += Math.max(0, n);
     }
-  }
-
-  private ByteBuffer room() {
-    return window.clear().position(filled);
-  }
-
-  private int fromStream() throws IOException {
-    ByteBuffer room = room();
-    InputStream in = Objects.requireNonNull(stream);
-    int n = in.read(piece, 0, Math.min(piece.length, room.remaining()));
-    if (n > 0) {
-      room.put(piece, 0, n);
-    }
-    return n;
   }
 }

@@ -105,7 +105,7 @@ class LzmaTest {
   @Test
   void aDigestIsTheSameWhoeverMakesIt() {
     try (var digest = FileDigest.start();
-        var aside = new DigestAside(FileDigest.start());
+        var aside = new DigestAside(FileDigest::start);
         var ofTheJdk = new FileDigest.OfTheJdk(Digest.sha256())) {
       for (int at = 0; at < plain.length; at += 100_000) {
         int n = Math.min(100_000, plain.length - at);
@@ -117,7 +117,7 @@ class LzmaTest {
       assertThat(aside.finish()).isEqualTo(Digest.of(plain));
     }
     byte[] odd = Arrays.copyOf(plain, plain.length - 7); // its last piece is not full
-    try (var aside = new DigestAside(FileDigest.start())) {
+    try (var aside = new DigestAside(FileDigest::start)) {
       aside.update(odd, 0, odd.length);
       assertThat(aside.finish()).isEqualTo(Digest.of(odd));
     }

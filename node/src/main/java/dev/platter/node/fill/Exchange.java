@@ -2,8 +2,8 @@ package dev.platter.node.fill;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import dev.platter.image.BufferStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Map;
 
@@ -14,7 +14,7 @@ import java.util.Map;
  */
 record Exchange(RequestHead head, RequestBody body, OutputStream out, Runnable answered) {
   /** Returns when the head is there. */
-  static Exchange read(InputStream in, OutputStream out, Runnable answered) throws IOException {
+  static Exchange read(BufferStream in, OutputStream out, Runnable answered) throws IOException {
     try {
       var head = RequestHead.read(in);
       return new Exchange(head, RequestBody.of(head, in, out), out, answered);

@@ -1,10 +1,11 @@
 package dev.platter.node.fill;
 
-import java.io.BufferedInputStream;
+import dev.platter.image.BufferStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.Set;
@@ -23,7 +24,6 @@ import org.jspecify.annotations.Nullable;
 final class Listener implements AutoCloseable {
   static final int PLACES = 64;
   private static final int BACKLOG = 64;
-  private static final int BUFFER = 64 << 10;
   private static final Duration LEAVE = Duration.ofSeconds(1);
   private static final Duration PAUSE = Duration.ofMillis(10);
 
@@ -33,7 +33,7 @@ final class Listener implements AutoCloseable {
     void handle(Exchange exchange) throws IOException;
   }
 
-  private final ServerSocket server;
+  private final ServerSocketChannel server;
   private final Handler handler;
   private final Supplier<? extends @Nullable SSLContext> tls;
   private final Duration patience;
@@ -47,11 +47,11 @@ final class Listener implements AutoCloseable {
 
   /** Who is connected. Compared as an object. */
   private static final class Guest {
-    private final Socket socket;
+    private final SocketChannel socket;
     private volatile long since = System.nanoTime();
     private volatile Stay stay = Stay.COMES;
 
-    Guest(Socket socket) {
+    Guest(SocketChannel socket) {
       this.socket = socket;
     }
 
@@ -76,7 +76,13 @@ final class Listener implements AutoCloseable {
       Duration patience,
       Handler handler)
       throws IOException {
-    this.server = new ServerSocket(address.getPort(), BACKLOG, address.getAddress());
+    this.server = ServerSocketChannel.open();
+    try {
+      server.bind(address, BACKLOG);
+    } catch (IOException | RuntimeException e) {
+      server.close();
+      throw e;
+    }
     this.tls = tls;
     this.patience = patience;
     this.handler = handler;
@@ -84,11 +90,11 @@ final class Listener implements AutoCloseable {
   }
 
   InetSocketAddress address() {
-    return (InetSocketAddress) server.getLocalSocketAddress();
+    return (InetSocketAddress) server.socket().getLocalSocketAddress();
   }
 
   private void listen() {
-    while (!server.isClosed()) {
+    while (server.isOpen()) {
       try {
         welcome(server.accept());
       } catch (IOException e) {
@@ -97,22 +103,28 @@ final class Listener implements AutoCloseable {
     }
   }
 
-  private void welcome(Socket socket) throws IOException {
+  private void welcome(SocketChannel socket) {
     var guest = new Guest(socket);
     guests.add(guest);
     if (guests.size() > PLACES) {
       cut(guests.stream().max(Comparator.comparingLong(Guest::age)).orElse(guest));
     }
-    Thread.ofVirtual().name("request").start(() -> serve(guest));
+    Thread.ofPlatform().name("request").daemon().start(() -> serve(guest));
   }
 
   private void serve(Guest guest) {
-    try (var socket = spoken(guest.socket)) {
-      socket.setTcpNoDelay(true);
-      var in = new BufferedInputStream(socket.getInputStream(), BUFFER);
-      var exchange = Exchange.read(in, socket.getOutputStream(), () -> guest.now(Stay.LEAVES));
-      guest.now(Stay.SERVED);
-      handler.handle(exchange);
+    try (var channel = guest.socket) {
+      channel.socket().setTcpNoDelay(true);
+      var context = tls.get();
+      if (context == null) {
+        var in = Received.from(channel);
+        serve(guest, in, channel.socket().getOutputStream());
+      } else {
+        try (var socket = secure(context, channel)) {
+          var in = new Received(BufferStream.of(socket.getInputStream()));
+          serve(guest, in, socket.getOutputStream());
+        }
+      }
     } catch (IOException e) {
       // They are gone, as they may be.
     } finally {
@@ -120,14 +132,16 @@ final class Listener implements AutoCloseable {
     }
   }
 
-  private Socket spoken(Socket socket) throws IOException {
-    var context = tls.get();
-    if (context == null) {
-      return socket;
-    }
-    var secure = (SSLSocket) context.getSocketFactory().createSocket(socket, null, true);
-    secure.setUseClientMode(false);
-    return secure;
+  private void serve(Guest guest, Received in, OutputStream out) throws IOException {
+    var exchange = Exchange.read(in, out, () -> guest.now(Stay.LEAVES));
+    guest.now(Stay.SERVED);
+    handler.handle(exchange);
+  }
+
+  private static SSLSocket secure(SSLContext context, SocketChannel channel) throws IOException {
+    var socket = (SSLSocket) context.getSocketFactory().createSocket(channel.socket(), null, true);
+    socket.setUseClientMode(false);
+    return socket;
   }
 
   /** Cuts off who has not said what they want, or has not gone, for too long. */

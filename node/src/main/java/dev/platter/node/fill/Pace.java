@@ -1,8 +1,8 @@
 package dev.platter.node.fill;
 
-import java.io.FilterInputStream;
+import dev.platter.image.BufferStream;
 import java.io.IOException;
-import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 
 /**
@@ -10,9 +10,10 @@ import java.time.Duration;
  * which we wait for bytes: where the disk is what is slow, the sender may take as long. Who is too
  * slow is cut off by {@link #check}, from another thread.
  */
-final class Pace extends FilterInputStream {
+final class Pace extends BufferStream {
   private static final long LEAST = 64 << 10;
 
+  private final BufferStream in;
   private final long patience;
   private final Thread reader = Thread.currentThread();
   private long came;
@@ -20,23 +21,17 @@ final class Pace extends FilterInputStream {
   private long waitingSince;
   private boolean tooSlow;
 
-  Pace(InputStream in, Duration patience) {
-    super(in);
+  Pace(BufferStream in, Duration patience) {
+    this.in = in;
     this.patience = patience.toNanos();
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
+  public int read(ByteBuffer into) throws IOException {
     waits();
     int n = -1;
     try {
-      n = super.read(into, from, length);
+      n = in.read(into);
       return n;
     } finally {
       has(Math.max(0, n));
@@ -84,5 +79,10 @@ final class Pace extends FilterInputStream {
 
   synchronized boolean tooSlow() {
     return tooSlow;
+  }
+
+  @Override
+  public void close() throws IOException {
+    in.close();
   }
 }

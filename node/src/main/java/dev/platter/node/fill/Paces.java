@@ -1,7 +1,7 @@
 package dev.platter.node.fill;
 
+import dev.platter.image.BufferStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -19,7 +19,7 @@ final class Paces {
   }
 
   /** What the thread that calls is going to read; to be closed by {@link #end}. */
-  Pace begin(InputStream body) {
+  Pace begin(BufferStream body) {
     var pace = new Pace(body, patience);
     open.add(pace);
     return pace;
@@ -44,7 +44,7 @@ final class Paces {
   }
 
   /** Who still sends must not find the connection closed before they have read the answer. */
-  void drain(InputStream body, long most) {
+  void drain(BufferStream body, long most) {
     var pace = begin(body);
     byte[] sink = new byte[64 << 10];
     try {

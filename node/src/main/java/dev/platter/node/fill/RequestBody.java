@@ -1,23 +1,24 @@
 package dev.platter.node.fill;
 
+import dev.platter.image.BufferStream;
 import dev.platter.node.fill.RequestHead.BadRequest;
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
  * What follows the head of a request: as long as announced, or in chunks. Who waits to be asked for
  * it ({@code Expect: 100-continue}) is asked when it is first read, so not if the head is refused.
  */
-final class RequestBody extends InputStream {
+final class RequestBody extends BufferStream {
   private static final byte[] CONTINUE =
       "HTTP/1.1 100 Continue\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final int LONGEST_LINE = 256;
   private static final int MOST_TRAILERS = 16;
 
-  private final InputStream in;
+  private final BufferStream in;
   private final OutputStream out;
   private final boolean chunked;
   private boolean awaited;
@@ -25,7 +26,7 @@ final class RequestBody extends InputStream {
   private long left;
 
   private RequestBody(
-      InputStream in, OutputStream out, boolean chunked, long length, boolean awaited) {
+      BufferStream in, OutputStream out, boolean chunked, long length, boolean awaited) {
     this.in = in;
     this.out = out;
     this.chunked = chunked;
@@ -33,7 +34,7 @@ final class RequestBody extends InputStream {
     this.awaited = awaited;
   }
 
-  static RequestBody of(RequestHead head, InputStream in, OutputStream out) throws BadRequest {
+  static RequestBody of(RequestHead head, BufferStream in, OutputStream out) throws BadRequest {
     var length = head.header("Content-Length");
     var coding = head.header("Transfer-Encoding");
     if (coding != null && (length != null || !coding.equalsIgnoreCase("chunked"))) {
@@ -60,13 +61,7 @@ final class RequestBody extends InputStream {
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
+  public int read(ByteBuffer into) throws IOException {
     if (awaited) {
       awaited = false;
       out.write(CONTINUE);
@@ -77,7 +72,9 @@ final class RequestBody extends InputStream {
     if (left == 0) {
       return -1;
     }
-    int n = in.read(into, from, (int) Math.min(length, left));
+    int limit = into.limit();
+    int n = in.read(into.limit((int) Math.min(limit, into.position() + left)));
+    into.limit(limit);
     if (n < 0) {
       throw new EOFException("the body is shorter than announced");
     }

@@ -1,6 +1,7 @@
 package dev.platter.node.fill;
 
 import dev.platter.image.BadImageException;
+import dev.platter.image.BufferStream;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.fill.Format;
@@ -11,7 +12,6 @@ import dev.platter.image.stream.OutOfOrder;
 import dev.platter.model.PlatterException;
 import dev.platter.node.FillTarget;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -31,7 +31,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class Upload implements AutoCloseable {
   static final String SOURCE = "upload";
-  private static final int PIECE = 256 << 10;
 
   private final FillTarget target;
   private final @Nullable Format format;
@@ -54,7 +53,7 @@ final class Upload implements AutoCloseable {
   }
 
   /** What comes in one request. */
-  record Part(long from, long length, long total, Optional<Digest> expected, InputStream body) {
+  record Part(long from, long length, long total, Optional<Digest> expected, BufferStream body) {
     /** Whether its end is that of the file. */
     boolean isLast() {
       return length < 0 || from + length == total;
@@ -174,24 +173,26 @@ final class Upload implements AutoCloseable {
   }
 
   private void push(Part part, PushedFill pushed) throws IOException {
-    byte[] piece = new byte[PIECE];
     long left = part.length < 0 ? Long.MAX_VALUE : part.length;
     while (left > 0) {
-      int n;
-      try {
-        n = part.body.read(piece, 0, (int) Math.min(piece.length, left));
-      } catch (IOException e) {
-        throw new Broken("the connection broke", e);
-      }
+      long most = left;
+      int n = pushed.take(piece -> read(part, piece, most));
       if (n < 0 && part.length >= 0) {
         throw new Broken("the body is shorter than announced", null);
       }
       if (n < 0) {
         return;
       }
-      pushed.bytes(ByteBuffer.wrap(piece, 0, n));
       offset.addAndGet(n);
       left -= n;
+    }
+  }
+
+  private static int read(Part part, ByteBuffer piece, long most) throws Broken {
+    try {
+      return part.body.read(piece.limit((int) Math.min(piece.limit(), most)));
+    } catch (IOException e) {
+      throw new Broken("the connection broke", e);
     }
   }
 

@@ -1,11 +1,11 @@
 package dev.platter.node.fill;
 
+import dev.platter.image.BufferStream;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
 import dev.platter.node.FillTarget;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -215,13 +215,17 @@ public final class UploadServer implements AutoCloseable {
     }
   }
 
-  private static Upload.Part formPart(RequestHead head, InputStream body) throws IOException {
+  private static Upload.Part formPart(RequestHead head, BufferStream body) throws IOException {
     var type = head.header("Content-Type");
     return new Upload.Part(
-        0, -1, -1, Optional.empty(), FormBody.open(type == null ? "" : type, body));
+        0,
+        -1,
+        -1,
+        Optional.empty(),
+        BufferStream.of(FormBody.open(type == null ? "" : type, body)));
   }
 
-  private static Upload.Part part(RequestHead head, InputStream body) {
+  private static Upload.Part part(RequestHead head, BufferStream body) {
     var text = head.header("Content-Range");
     var range = ContentRange.parse(text);
     if (text != null && range.isEmpty()) {

@@ -1,18 +1,19 @@
 package dev.platter.node.fill;
 
+import dev.platter.image.BufferStream;
 import dev.platter.registry.RegistryException;
 import dev.platter.registry.WebFiles;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 
 /**
  * A file on a web server from its first to its last byte. Where a connection breaks, the next goes
  * on, if the server still has the same version; bytes of two versions are never mixed.
  */
-final class WebStream extends InputStream {
+final class WebStream extends BufferStream {
   private static final int TRIES = 5;
   private static final Duration PAUSE = Duration.ofSeconds(1);
 
@@ -43,16 +44,10 @@ final class WebStream extends InputStream {
   }
 
   @Override
-  public int read() throws IOException {
-    byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-  }
-
-  @Override
-  public int read(byte[] into, int from, int length) throws IOException {
+  public int read(ByteBuffer into) throws IOException {
     while (true) {
       try {
-        int n = bytes.body().read(into, from, length);
+        int n = BufferStream.of(bytes.body()).read(into);
         if (n > 0) {
           at += n;
           failures = 0;

@@ -1,0 +1,124 @@
+package dev.platter.registry;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.ProtocolException;
+import java.net.http.HttpTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+
+/**
+ * A connection on which nobody waits for ever. What is read as lines goes through a small buffer;
+ * bytes beyond that go straight to where they are wanted. Belongs to one thread.
+ */
+final class PlainConnection implements AutoCloseable {
+  private static final int BUFFER = 16 << 10;
+
+  private final SocketChannel channel;
+  private final Duration patience;
+  private final Selector selector;
+  private final long begun = System.nanoTime();
+  private boolean inHead = true;
+  private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER).limit(0);
+
+  /**
+   * @param channel is closed with this one
+   */
+  PlainConnection(SocketChannel channel, Duration patience) throws IOException {
+    this.channel = channel;
+    this.patience = patience;
+    this.selector = Selector.open();
+    try {
+      channel.configureBlocking(false);
+      channel.register(selector, SelectionKey.OP_READ);
+    } catch (IOException | RuntimeException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** Some bytes; -1 where the server has closed the connection. */
+  int read(ByteBuffer into) throws IOException {
+    if (buffer.hasRemaining()) {
+      int n = Math.min(buffer.remaining(), into.remaining());
+      into.put(buffer.slice(buffer.position(), n));
+      buffer.position(buffer.position() + n);
+      return n;
+    }
+    return receive(into);
+  }
+
+  private int receive(ByteBuffer into) throws IOException {
+    int n = channel.read(into);
+    while (n == 0 && into.hasRemaining()) {
+      await();
+      n = channel.read(into);
+    }
+    return n;
+  }
+
+  /** An interrupt ends the wait, and the connection. */
+  private void await() throws IOException {
+    long now = System.nanoTime();
+    long end = inHead ? begun + patience.toNanos() : now + patience.toNanos();
+    selector.selectedKeys().clear();
+    int ready = end <= now ? 0 : selector.select(Math.max(1, (end - now) / 1_000_000));
+    if (Thread.currentThread().isInterrupted()) {
+      close();
+      throw new ClosedByInterruptException();
+    }
+    if (ready == 0) {
+      throw new HttpTimeoutException("nothing came for " + patience.toSeconds() + " s");
+    }
+  }
+
+  /** From now on each byte that comes gives the server time for the next. */
+  void headIsRead() {
+    inHead = false;
+  }
+
+  /** A line without its end. */
+  String line(int most) throws IOException {
+    var text = new StringBuilder();
+    while (true) {
+      if (!buffer.hasRemaining()) {
+        int n = receive(buffer.clear());
+        buffer.flip();
+        if (n < 0) {
+          throw new EOFException("the connection ended in the middle of the answer");
+        }
+      }
+      for (; buffer.hasRemaining(); ) {
+        char c = (char) (buffer.get() & 0xff);
+        if (c == '\n') {
+          return text.toString().stripTrailing();
+        }
+        if (text.length() >= most) {
+          throw new ProtocolException("the head of the answer is too long");
+        }
+        text.append(c);
+      }
+    }
+  }
+
+  /** Some hundred bytes, which a new connection always has room for. */
+  void write(String text) throws IOException {
+    ByteBuffer bytes = ByteBuffer.wrap(text.getBytes(ISO_8859_1));
+    while (bytes.hasRemaining()) {
+      channel.write(bytes);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    try (selector) {
+      channel.close();
+    }
+  }
+}

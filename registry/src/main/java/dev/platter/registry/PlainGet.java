@@ -1,0 +1,193 @@
+package dev.platter.registry;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ProtocolException;
+import java.net.SocketTimeoutException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.net.ssl.SSLSession;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One file by plain HTTP/1.1, on a connection of its own. The JDK's client is made for many
+ * requests at a time and for TLS: to start it takes longer than most files do, and each byte of a
+ * disk goes through lists of buffers and several threads. Here it goes from the socket to where the
+ * reader wants it.
+ *
+ * <p>What can be read in two ways is refused: several lengths, a length beside chunks, a head on
+ * several lines.
+ */
+final class PlainGet {
+  private static final int MOST_HEAD = 64 << 10;
+  private static final int MOST_HINTS = 16;
+  private static final int CONNECT_MILLIS = 10_000;
+  private static final Pattern STATUS =
+      Pattern.compile("HTTP/1\\.[01] (?<status>[1-5][0-9]{2})( .*)?");
+  private static final Pattern HEADER =
+      Pattern.compile("(?<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):(?<value>[^\\x00]*)");
+
+  private PlainGet() {}
+
+  /** Whether nothing stands between us and servers, as the JDK's client would have it. */
+  static boolean isStraight() {
+    return System.getProperty("http.proxyHost") == null
+        && System.getProperty("socksProxyHost") == null
+        && !Boolean.getBoolean("java.net.useSystemProxies");
+  }
+
+  /**
+   * Returns when the head of the answer is there.
+   *
+   * @param patience how long the head may take, and the server be silent later
+   * @param what it is, for messages
+   * @param over told when the connection has no more to do; perhaps more than once
+   */
+  static HttpResponse<InputStream> send(
+      HttpRequest request, Duration patience, String what, Runnable over) throws IOException {
+    var connection = new PlainConnection(connected(request.uri()), patience);
+    try {
+      connection.write(head(request));
+      var answer = answer(connection);
+      connection.headIsRead();
+      var body = new PlainBody(connection, length(answer), what, over);
+      return new Response(request, answer.status, answer.headers, body);
+    } catch (ClosedByInterruptException e) {
+      connection.close();
+      throw Transport.interrupted(what);
+    } catch (IOException | RuntimeException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  private static SocketChannel connected(URI uri) throws IOException {
+    int port = uri.getPort() < 0 ? 80 : uri.getPort();
+    @Nullable IOException failure = null;
+    for (InetAddress address : InetAddress.getAllByName(uri.getHost())) {
+      SocketChannel channel = SocketChannel.open();
+      try {
+        channel.socket().connect(new InetSocketAddress(address, port), CONNECT_MILLIS);
+        channel.socket().setTcpNoDelay(true);
+        return channel;
+      } catch (SocketTimeoutException e) { // It would count as an interrupt.
+        channel.close();
+        failure = new HttpConnectTimeoutException("no answer for " + CONNECT_MILLIS + " ms");
+      } catch (ClosedByInterruptException e) {
+        throw Transport.interrupted(Transport.show(uri));
+      } catch (IOException e) {
+        channel.close();
+        failure = e;
+      }
+    }
+    throw failure == null ? new IOException("no address") : failure;
+  }
+
+  private static String head(HttpRequest request) {
+    URI uri = request.uri();
+    String path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
+    String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
+    var lines = new StringBuilder("GET " + path + query + " HTTP/1.1\r\n");
+    lines.append("Host: " + uri.getRawAuthority() + "\r\nConnection: close\r\n");
+    request
+        .headers()
+        .map()
+        .forEach((name, values) -> values.forEach(v -> lines.append(name + ": " + v + "\r\n")));
+    return lines.append("\r\n").toString();
+  }
+
+  private record Answer(int status, HttpHeaders headers) {}
+
+  private static Answer answer(PlainConnection connection) throws IOException {
+    for (int hints = 0; hints <= MOST_HINTS; hints++) {
+      int left = MOST_HEAD;
+      String first = connection.line(left);
+      Matcher status = STATUS.matcher(first);
+      if (!status.matches()) {
+        throw new ProtocolException("the server does not answer by HTTP/1.1");
+      }
+      Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+      left -= first.length();
+      for (String line = connection.line(left); !line.isEmpty(); line = connection.line(left)) {
+        left -= line.length();
+        Matcher header = HEADER.matcher(line);
+        if (!header.matches()) {
+          throw new ProtocolException("a header of the answer is not NAME: VALUE on one line");
+        }
+        headers
+            .computeIfAbsent(header.group("name"), _ -> new ArrayList<>())
+            .add(header.group("value").strip());
+      }
+      int number = Integer.parseInt(status.group("status"));
+      if (number >= 200) {
+        return new Answer(number, HttpHeaders.of(headers, (_, _) -> true));
+      }
+    }
+    throw new ProtocolException("the server does not come to its answer");
+  }
+
+  /** {@link PlainBody#CHUNKED}, {@link PlainBody#UNTIL_CLOSED}, or how many bytes follow. */
+  private static long length(Answer answer) throws ProtocolException {
+    List<String> codings = answer.headers.allValues("Transfer-Encoding");
+    List<String> lengths = answer.headers.allValues("Content-Length");
+    if (answer.status == 204 || answer.status == 304) {
+      return 0;
+    }
+    if (!codings.isEmpty()) {
+      if (codings.size() > 1 || !codings.getFirst().equalsIgnoreCase("chunked")) {
+        throw new ProtocolException("the answer comes as " + codings);
+      }
+      if (!lengths.isEmpty()) {
+        throw new ProtocolException("the answer has a length, and comes in chunks");
+      }
+      return PlainBody.CHUNKED;
+    }
+    if (lengths.isEmpty()) {
+      return PlainBody.UNTIL_CLOSED;
+    }
+    if (lengths.size() > 1 || !lengths.getFirst().matches("[0-9]{1,18}")) {
+      throw new ProtocolException("the answer has the length " + lengths);
+    }
+    return Long.parseLong(lengths.getFirst());
+  }
+
+  private record Response(
+      HttpRequest request, int statusCode, HttpHeaders headers, InputStream body)
+      implements HttpResponse<InputStream> {
+    @Override
+    public Optional<HttpResponse<InputStream>> previousResponse() {
+      return Optional.empty();
+    }
+
+    @Override
+    public Optional<SSLSession> sslSession() {
+      return Optional.empty();
+    }
+
+    @Override
+    public URI uri() {
+      return request.uri();
+    }
+
+    @Override
+    public HttpClient.Version version() {
+      return HttpClient.Version.HTTP_1_1;
+    }
+  }
+}
