@@ -16,8 +16,7 @@ import org.jspecify.annotations.Nullable;
  * From "this image, by digest" to bytes of its disk in the hands of an NBD client, on a node that
  * has nothing of the image and no connection to its registry.
  *
- * @param reading the CPU is that of all threads of this process; without a link, that is the daemon
- *     and its client
+ * @param reading the CPU is that of the daemon, all of its threads
  * @param bytes that came over the link until then
  * @param requests that the registry has seen until then
  */
@@ -26,9 +25,11 @@ record FirstRead(Stopwatch.Reading reading, long bytes, int connections, int req
 
   /**
    * @param raw what the disk must look like
-   * @param shape of the link; null to go to the registry directly
+   * @param shape of the link; null for one that neither slows down nor delays. A link is new each
+   *     time, so the daemon has no connection to it
    */
   static FirstRead measure(
+      WarmDaemon daemon,
       Path directory,
       Registry registry,
       PushedImage image,
@@ -39,12 +40,12 @@ record FirstRead(Stopwatch.Reading reading, long bytes, int connections, int req
       throws Exception {
     var before = registry.requests().size();
     try (var link = new ShapedLink(registry.address(), shape == null ? DIRECT : shape);
-        var daemon = new WarmDaemon(directory)) {
-      var reference = image.at(shape == null ? registry.address() : link.address());
-      var watch = Stopwatch.startForAllThreads();
+        var node = daemon.serve(directory)) {
+      var reference = image.at(link.address());
+      var watch = daemon.startWatch();
       Stopwatch.Reading reading;
       byte[] bytes;
-      try (var disk = daemon.open(reference, image.digest())) {
+      try (var disk = node.open(reference, image.digest())) {
         bytes = disk.read(offset, length);
         reading = watch.stop();
       }

@@ -57,7 +57,7 @@ final class LazyBenchmark implements Benchmark {
         + " (the daemon has no manifest, no connection) to the first sector of the disk over NBD. Its parts are taken of the"
         + " image pushed with a trace of its first block only, so that no unpacking ahead is in the way: round trips are"
         + " its time at 10 ms less that at 0 ms, in units of 10 ms; the rest is its time at 0 ms, on the disk too; CPU is"
-        + " that of all threads, straight to the registry. Every first sector, and once the whole disk, is compared with the guest's own.";
+        + " that of the daemon, a process of its own, all of its threads. Every first sector, and once the whole disk, is compared with the guest's own.";
   }
 
   @Override
@@ -73,13 +73,14 @@ final class LazyBenchmark implements Benchmark {
     var guest = DebianGuest.qcow2();
     Tool.time("qemu-img", "convert", "-O", "raw", guest.toString(), raw.toString());
     try (var registry = Registry.start();
+        var daemon = new WarmDaemon();
         var guests = new LabGuests(work)) {
       var trace = trace(work, registry, guests, raw);
       var image = PushedImage.seekable(work, registry.address(), "traced", raw, trace);
-      requireSameDisk(work, registry, image, raw);
+      requireSameDisk(daemon, work, registry, image, raw);
       var workingSet = workingSet(work, raw, trace);
       var rows = new ArrayList<Row>();
-      rows.addAll(firstReads(work, registry, image, raw, rounds));
+      rows.addAll(firstReads(daemon, work, registry, image, raw, rounds));
       for (var rate : RATES) {
         rows.addAll(boots(work, registry, guests, image, rate, workingSet));
       }
@@ -118,11 +119,12 @@ final class LazyBenchmark implements Benchmark {
     return Files.size(work.resolve("blocks.gz"));
   }
 
-  private static void requireSameDisk(Path work, Registry registry, PushedImage image, Path raw)
+  private static void requireSameDisk(
+      WarmDaemon daemon, Path work, Registry registry, PushedImage image, Path raw)
       throws Exception {
     var directory = work.resolve("check");
-    try (var daemon = new WarmDaemon(directory)) {
-      var base = daemon.complete(image.at(registry.address()), image.digest());
+    try (var node = daemon.serve(directory)) {
+      var base = node.complete(image.at(registry.address()), image.digest());
       if (Files.mismatch(base, raw) >= 0) {
         throw new IOException("the base has other bytes than the disk that was pushed");
       }
@@ -132,7 +134,8 @@ final class LazyBenchmark implements Benchmark {
   }
 
   private static List<Row> firstReads(
-      Path work, Registry registry, PushedImage image, Path raw, int rounds) throws Exception {
+      WarmDaemon daemon, Path work, Registry registry, PushedImage image, Path raw, int rounds)
+      throws Exception {
     var firstBlock = BootTrace.of(Files.size(raw), 0);
     var brief = PushedImage.seekable(work, registry.address(), "brief", raw, firstBlock);
     var cases = new LinkedHashMap<String, Case>();
@@ -143,7 +146,7 @@ final class LazyBenchmark implements Benchmark {
       cases.put(rate(rate), new Case(image, new Shape(rate, ROUND_TRIP)));
     }
     for (var i = 0; i < WARM_READS; i++) {
-      FirstRead.measure(work.resolve("first"), registry, brief, raw, 0, SECTOR, null);
+      FirstRead.measure(daemon, work.resolve("first"), registry, brief, raw, 0, SECTOR, null);
     }
     var all = new LinkedHashMap<String, List<FirstRead>>();
     for (var round = 0; round < Contest.WARM_UP + rounds; round++) {
@@ -151,7 +154,7 @@ final class LazyBenchmark implements Benchmark {
         var one = entry.getValue();
         var read =
             FirstRead.measure(
-                work.resolve("first"), registry, one.image, raw, 0, SECTOR, one.shape);
+                daemon, work.resolve("first"), registry, one.image, raw, 0, SECTOR, one.shape);
         all.computeIfAbsent(entry.getKey(), _ -> new ArrayList<>()).add(read);
       }
     }
@@ -159,7 +162,7 @@ final class LazyBenchmark implements Benchmark {
   }
 
   /**
-   * @param shape of the link; null if there is none
+   * @param shape as for {@link FirstRead#measure}
    */
   private record Case(PushedImage image, @Nullable Shape shape) {}
 

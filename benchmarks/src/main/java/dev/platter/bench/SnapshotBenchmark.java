@@ -3,6 +3,7 @@ package dev.platter.bench;
 import dev.platter.cluster.csi.CsiServer;
 import dev.platter.lab.Shell;
 import dev.platter.model.ByteSize;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.VolumeDirectory;
 import dev.platter.node.volumes.VolumeStore;
 import java.io.IOException;
@@ -53,7 +54,10 @@ final class SnapshotBenchmark implements Benchmark {
     var rivals = Files.createDirectories(work.resolve("rival"));
     var rows = new ArrayList<Row>();
     try (var directory = VolumeDirectory.open(pool, ByteSize.of(4 * LARGE));
-        var _ = CsiServer.start(work, "node", VolumeStore.open(directory));
+        var drawn =
+            DrawnVolumes.start(
+                VolumeStore.open(directory), CsiServer.drawnFiles(work), work.resolve("no.sock"));
+        var _ = CsiServer.start(work, "node", drawn);
         var ours = new CsiClient(work.resolve("plugins/local.csi.platter.dev/csi.sock"));
         var _ = rival(rivals);
         var rival = new CsiClient(rivals.resolve("csi.sock"))) {

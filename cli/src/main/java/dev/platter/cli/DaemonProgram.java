@@ -10,6 +10,17 @@ import java.util.Optional;
 final class DaemonProgram {
   private static final String IDLE_SECONDS = "30";
 
+  /**
+   * What was called often in the training is not what a daemon does all day: profiles from there
+   * keep the compiler from making better ones, which costs a guest's first block a quarter more of
+   * a processor. The flag may be unknown to another JDK.
+   */
+  private static final List<String> OWN_PROFILES =
+      List.of(
+          "-XX:+IgnoreUnrecognizedVMOptions",
+          "-XX:+UnlockDiagnosticVMOptions",
+          "-XX:-AOTReplayTraining");
+
   private DaemonProgram() {}
 
   /**
@@ -49,6 +60,7 @@ final class DaemonProgram {
     arguments.subList(1, main).stream()
         .filter(argument -> !argument.startsWith("-XX:TieredStopAtLevel"))
         .forEach(out::add);
+    out.addAll(1, OWN_PROFILES);
     return out;
   }
 }

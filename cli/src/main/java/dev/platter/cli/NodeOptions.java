@@ -87,15 +87,20 @@ final class NodeOptions {
   }
 
   NodeConfig config() {
-    return config(given(state, "PLATTER_STATE"), given(connect, "PLATTER_CONNECT"));
+    return config(given(state, "PLATTER_STATE"), given(connect, "PLATTER_CONNECT"), true);
+  }
+
+  /** The same for who runs no VM, and so starts no daemon. */
+  NodeConfig configWithoutDaemon() {
+    return config(given(state, "PLATTER_STATE"), given(connect, "PLATTER_CONNECT"), false);
   }
 
   /** The same for another state directory, which has a libvirt of its own if none is given. */
   NodeConfig config(Path otherState, @Nullable String otherConnect) {
-    return config(Optional.of(otherState.toString()), Optional.ofNullable(otherConnect));
+    return config(Optional.of(otherState.toString()), Optional.ofNullable(otherConnect), true);
   }
 
-  private NodeConfig config(Optional<String> where, Optional<String> libvirt) {
+  private NodeConfig config(Optional<String> where, Optional<String> libvirt, boolean daemon) {
     var environment = System.getenv();
     var directory = where.map(text -> Path.of(text).toAbsolutePath());
     var layout = NodeConfig.layout(directory, environment);
@@ -105,13 +110,14 @@ final class NodeOptions {
         layout,
         libvirt,
         host,
-        DaemonProgram.command(directory, libvirt, host, file),
+        daemon ? DaemonProgram.command(directory, libvirt, host, file) : List.of(),
         file.or(() -> NodeConfig.usualFile(environment)),
         given(containerd, "PLATTER_CONTAINERD")
             .map(text -> Path.of(text).toAbsolutePath())
             .orElse(ContainerRuntime.DEFAULT_SOCKET),
         given(rawDevices, "VIRTLET_RAW_DEVICES").map(RawDevices::parse).orElse(RawDevices.DEFAULT),
-        imageMaps(environment));
+        imageMaps(environment),
+        Optional.empty());
   }
 
   private List<Path> imageMaps(Map<String, String> environment) {

@@ -12,7 +12,8 @@ import java.util.Map;
 /**
  * The block nodes of a QEMU. libvirt names them in pairs, a format node on a storage node. A base
  * is a raw format node, and what is under it can be changed, also while the guest reads: QEMU waits
- * for the requests that are under way and goes on with the other node, which has the same bytes.
+ * for the requests that are under way and goes on with the other node, which has the same bytes. A
+ * volume whose bytes have not all come is one too, on a device, and is written to.
  *
  * <p>libvirt knows a base as the file that it becomes. It cannot be told to put a base behind an
  * NBD server that may go and come back (its version 9 knows no reconnect delay), so that is done
@@ -36,12 +37,13 @@ final class BlockGraph {
   /** To be called before the guest runs: the file has holes where the disk has none. */
   void readFromDaemon(ServedBase base) {
     var found = 0;
-    for (var node : nodes("file")) {
+    for (var node : nodes("file", "host_device")) {
       if (node.path("file").asText().equals(base.file().toString())) {
         swap(
             name(node),
             cut(name(node), "", STORAGE),
             SERVED,
+            isReadOnly(cut(name(node), "", STORAGE)),
             Map.of(
                 "driver",
                 "nbd",
@@ -60,6 +62,16 @@ final class BlockGraph {
     }
   }
 
+  /** As its format node says: QEMU opens the other one for writing wherever it can. */
+  private boolean isReadOnly(String pair) {
+    for (var node : nodes()) {
+      if (name(node).equals(pair + FORMAT)) {
+        return node.path("ro").asBoolean(true);
+      }
+    }
+    return true;
+  }
+
   /** How many nodes read the file now that asked the daemon before. */
   int readFromFile(ServedBase base) {
     var moved = 0;
@@ -69,6 +81,7 @@ final class BlockGraph {
             name(node),
             cut(name(node), SERVED, ""),
             FILE,
+            true,
             Map.of("driver", "file", "filename", base.file().toString()));
         moved++;
       }
@@ -107,12 +120,12 @@ final class BlockGraph {
     return node.path("file").asText().contains(export.substring(export.indexOf(':') + 1));
   }
 
-  private List<JsonNode> nodes(String driver) {
+  private List<JsonNode> nodes(String... drivers) {
     var out = new ArrayList<JsonNode>();
     nodes()
         .forEach(
             node -> {
-              if (node.path("drv").asText().equals(driver)) {
+              if (List.of(drivers).contains(node.path("drv").asText())) {
                 out.add(node);
               }
             });
@@ -132,13 +145,18 @@ final class BlockGraph {
   }
 
   /** Puts a new node below the format node of a pair in place of the one that is there. */
-  private void swap(String old, String pair, String prefix, Map<String, ?> options) {
+  private void swap(
+      String old, String pair, String prefix, boolean readOnly, Map<String, ?> options) {
     var node = new HashMap<String, Object>(options);
     node.put("node-name", prefix + pair);
-    node.put("read-only", true);
+    node.put("read-only", readOnly);
+    if (!readOnly) {
+      node.put("discard", "unmap");
+    }
     qmp.execute("blockdev-add", node);
     try {
-      qmp.execute("blockdev-reopen", Map.of("options", List.of(format(pair, prefix + pair))));
+      qmp.execute(
+          "blockdev-reopen", Map.of("options", List.of(format(pair, prefix + pair, readOnly))));
     } catch (PlatterException e) {
       qmp.execute("blockdev-del", Map.of("node-name", prefix + pair));
       throw e;
@@ -146,7 +164,16 @@ final class BlockGraph {
     qmp.execute("blockdev-del", Map.of("node-name", old));
   }
 
-  private static Map<String, Object> format(String pair, String file) {
-    return Map.of("driver", "raw", "node-name", pair + FORMAT, "file", file, "read-only", true);
+  /** All that is not said here becomes what QEMU has by default. */
+  private static Map<String, Object> format(String pair, String file, boolean readOnly) {
+    var node = new HashMap<String, Object>();
+    node.put("driver", "raw");
+    node.put("node-name", pair + FORMAT);
+    node.put("file", file);
+    node.put("read-only", readOnly);
+    if (!readOnly) {
+      node.put("discard", "unmap");
+    }
+    return node;
   }
 }

@@ -6,6 +6,7 @@ import dev.platter.model.Identity;
 import dev.platter.plan.NodeFacts.IdentityPlace;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Instant;
 
@@ -25,7 +26,11 @@ public record IdentityDisk(Identity identity, IdentityPlace place, Instant made)
    * file away.
    */
   public long size() throws IOException {
-    return Files.exists(file()) ? Qcow2Overlay.sizeOf(file()) : 0;
+    try {
+      return Qcow2Overlay.sizeOf(file());
+    } catch (NoSuchFileException e) {
+      return 0;
+    }
   }
 
   /** What it takes of the file system, beside its image. */

@@ -33,6 +33,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -55,6 +56,7 @@ public final class IdentityDisks {
   private final Progress progress;
   private final IdentityRecords records;
   private final PoolMoves poolMoves;
+  private final Executor workers = IdentityMaker.workers();
 
   /** What images with a digest are that need no login; that never changes. */
   private final Map<String, String> digests = new ConcurrentHashMap<>();
@@ -175,7 +177,7 @@ public final class IdentityDisks {
         }
       }
       outcomes.putAll(
-          new IdentityMaker(layout, runner, progress, machine.libvirt(), missing.values())
+          new IdentityMaker(layout, runner, progress, workers, machine.libvirt(), missing.values())
               .make(logins));
     }
   }

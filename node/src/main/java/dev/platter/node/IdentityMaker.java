@@ -17,6 +17,7 @@ import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -29,8 +30,12 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executors;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Gatherers;
 
 /**
@@ -41,10 +46,12 @@ import java.util.stream.Gatherers;
  */
 final class IdentityMaker {
   private static final int SIDE_BY_SIDE = 32;
+  private static final Duration REST = Duration.ofSeconds(5);
 
   private final StateLayout layout;
   private final StepRunner runner;
   private final Progress progress;
+  private final Executor workers;
   private final IdentityRecords records;
   private final VmRecord all;
 
@@ -53,20 +60,40 @@ final class IdentityMaker {
 
   private final Map<IdentityKey, PlatterException> failed = new ConcurrentHashMap<>();
 
+  /**
+   * @param workers as of {@link #workers}
+   */
   IdentityMaker(
       StateLayout layout,
       StepRunner runner,
       Progress progress,
+      Executor workers,
       String libvirt,
       Collection<IdentityDisk> disks) {
     this.layout = layout;
     this.runner = runner;
     this.progress = progress;
+    this.workers = workers;
     this.records = new IdentityRecords(layout);
     disks.forEach(disk -> making.put(disk.identity().key(), disk));
     this.all =
         new VmRecord(
             layout.identities(Stage.MAKING.word()), plan(layout, libvirt, making.values()));
+  }
+
+  /** They outlive a batch, of which there may be many, each of a few; and end by themselves. */
+  static Executor workers() {
+    var threads = Thread.ofPlatform().name("identity-maker-", 0).daemon().factory();
+    var out =
+        new ThreadPoolExecutor(
+            SIDE_BY_SIDE,
+            SIDE_BY_SIDE,
+            REST.toMillis(),
+            TimeUnit.MILLISECONDS,
+            new LinkedBlockingQueue<>(),
+            threads);
+    out.allowCoreThreadTimeOut(true);
+    return out;
   }
 
   /** All that is made, for those who want to know before or after. */
@@ -206,26 +233,47 @@ final class IdentityMaker {
     void on(T item) throws IOException;
   }
 
-  private static <T> void sideBySide(List<T> items, Work<T> work) throws IOException {
+  /** All of them, also if one fails. */
+  private <T> void sideBySide(List<T> items, Work<T> work) throws IOException {
     if (items.size() < 2) {
       for (var item : items) {
         work.on(item);
       }
       return;
     }
-    var results = new ArrayList<Future<?>>();
-    try (var workers = Executors.newFixedThreadPool(Math.min(SIDE_BY_SIDE, items.size()))) {
-      for (var item : items) {
-        results.add(
-            workers.submit(
-                () -> {
-                  work.on(item);
-                  return null;
-                }));
-      }
+    var results = new ArrayList<FutureTask<Void>>();
+    for (var item : items) {
+      var task =
+          new FutureTask<Void>(
+              () -> {
+                work.on(item);
+                return null;
+              });
+      results.add(task);
+      workers.execute(task);
     }
+    await(results);
     for (var result : results) {
       rethrow(result);
+    }
+  }
+
+  /** What is under way would go on without us, so it is waited for whatever happens. */
+  private static void await(List<FutureTask<Void>> results) {
+    var interrupted = false;
+    for (var result : results) {
+      while (result.state() == Future.State.RUNNING) {
+        try {
+          result.get();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        } catch (ExecutionException e) {
+          // Told by who looks at it.
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -291,7 +291,11 @@ record IdentityRecords(StateLayout layout) {
     }
   }
 
+  /** Most that are looked for are not there, and an exception costs more than the question. */
   private static List<IdentityDisk> read(Path record) throws IOException {
+    if (!Files.exists(record)) {
+      return List.of();
+    }
     try {
       var file = JSON.readValue(Files.readAllBytes(record), File.class);
       if (file.version() != VERSION) {

@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.model.Uuids;
 import dev.platter.node.container.ContainerRuntime;
+import dev.platter.node.volumes.DrawnFiles;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -24,6 +25,7 @@ import java.util.UUID;
  * @param rawDevices the block devices that VMs may name
  * @param imageMaps files, and directories of files, that say where images with short names come
  *     from
+ * @param drawn what this machine's driver of volumes and VMs have in common; none if empty
  */
 public record NodeConfig(
     StateLayout layout,
@@ -33,7 +35,8 @@ public record NodeConfig(
     Optional<Path> file,
     Path containerd,
     RawDevices rawDevices,
-    List<Path> imageMaps) {
+    List<Path> imageMaps,
+    Optional<DrawnFiles> drawn) {
   /** What the kernel takes as the path of a socket. */
   private static final int LONGEST_SOCKET = 107;
 
@@ -56,15 +59,39 @@ public record NodeConfig(
       List<String> daemon,
       Optional<Path> file,
       Path containerd) {
-    this(layout, connect, registry, daemon, file, containerd, RawDevices.DEFAULT, List.of());
+    this(
+        layout,
+        connect,
+        registry,
+        daemon,
+        file,
+        containerd,
+        RawDevices.DEFAULT,
+        List.of(),
+        Optional.empty());
   }
 
   NodeConfig withImageMaps(List<Path> maps) {
-    return new NodeConfig(layout, connect, registry, daemon, file, containerd, rawDevices, maps);
+    return new NodeConfig(
+        layout, connect, registry, daemon, file, containerd, rawDevices, maps, drawn);
   }
 
   NodeConfig withRawDevices(RawDevices devices) {
-    return new NodeConfig(layout, connect, registry, daemon, file, containerd, devices, imageMaps);
+    return new NodeConfig(
+        layout, connect, registry, daemon, file, containerd, devices, imageMaps, drawn);
+  }
+
+  public NodeConfig withDrawn(DrawnFiles files) {
+    return new NodeConfig(
+        layout,
+        connect,
+        registry,
+        daemon,
+        file,
+        containerd,
+        rawDevices,
+        imageMaps,
+        Optional.of(files));
   }
 
   /** With containerd where it usually is. */

@@ -38,7 +38,7 @@ public final class NodeDaemon {
           ImageDaemon.start(
               layout,
               LocalNode.sources(config),
-              new VmImages(layout, secrets),
+              new VmImages(layout, secrets, config.drawn()),
               digest -> moveToFile(machine, digest),
               options);
       if (daemon.isEmpty()) {

@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.node.image.ImageDaemon;
+import dev.platter.node.volumes.TestDriver;
 import dev.platter.plan.StateLayout;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -50,9 +51,10 @@ final class TestDaemon {
     var quiet = Duration.parse(args[2]);
     var config =
         new NodeConfig(
-            new StateLayout(work.resolve("state"), work.resolve("run")),
-            Optional.of(args[1]),
-            Optional.empty());
+                new StateLayout(work.resolve("state"), work.resolve("run")),
+                Optional.of(args[1]),
+                Optional.empty())
+            .withDrawn(TestDriver.files(work));
     new NodeDaemon(config, System.err::println)
         .run(new ImageDaemon.Options(Duration.ofSeconds(20), quiet, quiet.multipliedBy(10), 0, 0));
   }

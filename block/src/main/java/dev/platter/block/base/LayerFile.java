@@ -6,6 +6,7 @@ import dev.platter.image.ChunkedFile;
 import dev.platter.image.Digest;
 import dev.platter.image.oci.BlobSource;
 import dev.platter.image.oci.Descriptor;
+import dev.platter.image.raw.Courtesy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -103,6 +104,7 @@ public final class LayerFile implements DiskFile {
   }
 
   private void unpack(Range stretch) {
+    Courtesy.stepBack(); // behind the guest, which does not know yet what it will read
     try {
       for (int i = 0; i < file.chunks().size() && !closed; i++) {
         Range chunk = blobRange(i);

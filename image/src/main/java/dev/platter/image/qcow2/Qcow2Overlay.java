@@ -2,17 +2,15 @@ package dev.platter.image.qcow2;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.platter.image.raw.SparseWriter;
-import java.io.DataInputStream;
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.CharacterCodingException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
@@ -41,6 +39,7 @@ public final class Qcow2Overlay {
   private static final int CLUSTER_BITS = 16;
   private static final int CLUSTER = OverlayLayout.CLUSTER;
   private static final int HEADER_LENGTH = 104;
+  private static final int SIZE_AT = 24;
   private static final int EXTENSION_BACKING_FORMAT = 0xE2792ACA;
 
   /** Says that a cluster has one user, as all have here. */
@@ -51,11 +50,9 @@ public final class Qcow2Overlay {
 
   /** The size of the disk in an overlay of ours; 0 while it is being written. */
   public static long sizeOf(Path overlay) throws IOException {
-    try (var in = new DataInputStream(Files.newInputStream(overlay))) {
-      in.skipNBytes(24);
-      return in.readLong();
-    } catch (EOFException e) {
-      return 0;
+    try (var file = FileChannel.open(overlay, READ)) {
+      var size = ByteBuffer.allocate(Long.BYTES);
+      return file.read(size, SIZE_AT) == Long.BYTES ? size.getLong(0) : 0;
     }
   }
 

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +18,12 @@ import org.jspecify.annotations.Nullable;
  * for exactly these bytes gets the answer that is on its way.
  */
 final class EarlyPrefix implements BlobSource, Closeable {
+  /**
+   * The table is small and nothing goes on without it: behind the front of a layer it would wait
+   * for as much of that as the network holds.
+   */
+  private static final long HEAD_START_NANOS = 1_000_000;
+
   private final BlobSource source;
   private final Descriptor layer;
   private final long length;
@@ -32,6 +39,7 @@ final class EarlyPrefix implements BlobSource, Closeable {
         .name("prefix")
         .start(
             () -> {
+              LockSupport.parkNanos(HEAD_START_NANOS);
               try {
                 answer.complete(source.open(layer, 0, length));
               } catch (IOException | RuntimeException e) {
