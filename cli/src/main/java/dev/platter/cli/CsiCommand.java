@@ -4,6 +4,7 @@ import dev.platter.cluster.csi.CsiServer;
 import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.VolumeDirectory;
 import dev.platter.node.volumes.VolumeStore;
 import java.io.PrintWriter;
@@ -31,6 +32,12 @@ final class CsiCommand implements Callable<Integer> {
           "Where the volumes are, and how much they may promise together (default: what is free).")
   String pool = "";
 
+  @Option(
+      names = "--images",
+      paramLabel = "SOCKET",
+      description = "Where the node's daemon serves images (default: ${DEFAULT-VALUE}).")
+  Path images = Path.of("/run/platter/nbd.sock");
+
   @Spec @Nullable CommandSpec spec;
 
   @Override
@@ -38,11 +45,14 @@ final class CsiCommand implements Callable<Integer> {
     var colon = pool.indexOf(':');
     var directory = Path.of(colon < 0 ? pool : pool.substring(0, colon)).toAbsolutePath();
     var limit = colon < 0 ? null : ByteSize.parse(pool.substring(colon + 1));
-    var kubelet = System.getenv().getOrDefault("PLATTER_KUBELET_ROOT", "/var/lib/kubelet");
+    var kubelet = Path.of(System.getenv().getOrDefault("PLATTER_KUBELET_ROOT", "/var/lib/kubelet"));
     return Interrupt.guard(
         () -> {
           try (var volumes = VolumeDirectory.open(directory, limit);
-              var _ = CsiServer.start(Path.of(kubelet), node(), VolumeStore.open(volumes))) {
+              var drawn =
+                  DrawnVolumes.start(
+                      VolumeStore.open(volumes), CsiServer.drawnFiles(kubelet), images);
+              var _ = CsiServer.start(kubelet, node(), drawn)) {
             err().println("ready");
             new CountDownLatch(1).await();
           } catch (InterruptedException e) {

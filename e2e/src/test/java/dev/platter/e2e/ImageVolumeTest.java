@@ -153,4 +153,97 @@ class ImageVolumeTest {
     shared().kubectl("delete", "vmimage", "marker", "--timeout=60s");
     LocalVolumes.nothingIsLeft();
   }
+
+  /** The volumes of a node that VMs use before all of their bytes have come. */
+  private static String drawn() {
+    return LocalVolumes.node().exec("ls", "/var/lib/kubelet/plugins/local.csi.platter.dev/drawn");
+  }
+
+  private static String atNode(String vm) {
+    return vm
+        + "  nodeSelector: {kubernetes.io/hostname: %s}\n".formatted(LocalVolumes.node().name());
+  }
+
+  /** With a login of its own; others, who have none, get nothing of what the node has by then. */
+  @Test
+  void aVmBootsFromAClaimBeforeItsImageHasComeAndGoesOnWithoutTheDriver() {
+    var image = shared().locked().replaceFirst(":[^:/]+$", "@" + shared().lockedDigest());
+    var hash =
+        Shell.run(
+                "sh",
+                "-c",
+                "tail -c +33554433 %s | head -c 33554432 | sha256sum".formatted(MarkerGuest.raw()))
+            .substring(0, 64);
+    shared()
+        .kubectl(
+            "create",
+            "secret",
+            "docker-registry",
+            "alice",
+            "--docker-server=" + image.substring(0, image.indexOf('/')),
+            "--docker-username=alice",
+            "--docker-password=" + PlatterCluster.ALICE);
+    var disk =
+        """
+        apiVersion: platter.dev/v1alpha1
+        kind: DiskImport
+        metadata: {name: %s}
+        spec: {source: {registry: {image: "%s"%s}}}
+        ---
+        """;
+    var began = System.nanoTime();
+    shared()
+        .apply(
+            disk.formatted("mine", image, ", pullSecret: {name: alice}")
+                + claim("drawn", "Block", "96Mi", filledFrom("platter.dev", "DiskImport", "mine"))
+                + atNode(boots("drawn")));
+    shared().kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/drawn", "--timeout=120s");
+    System.out.printf("a claim that is drawn: %d ms%n", (System.nanoTime() - began) / 1_000_000);
+    assertThat(shared().awaitLog("from-drawn", "^@@READY"))
+        .containsPattern("@@DISK sda .*size=100663296");
+    assertThat(drawn()).as("the VM has it from the driver").startsWith("vol-");
+    shared()
+        .kubectl(
+            "wait",
+            "--for=jsonpath={.status.claims[0].phase}=Filled",
+            "diskimport/mine",
+            "--timeout=120s");
+
+    shared().kubectl("-n", "platter-system", "rollout", "restart", "ds/platter-volumes");
+    LocalVolumes.awaitDriver();
+    assertThat(shared().kubectl("get", "vm", "from-drawn", "-o", "jsonpath={.status.phase}"))
+        .isEqualTo("Running");
+
+    shared()
+        .apply(
+            disk.formatted("theirs", image, "")
+                + claim(
+                    "refused", "Block", "96Mi", filledFrom("platter.dev", "DiskImport", "theirs"))
+                + atNode(boots("refused")));
+    shared()
+        .await(
+            "it is not refused",
+            () ->
+                shared()
+                    .kubectl("get", "diskimport", "theirs", "-o", "jsonpath={.status.claims[0]}"),
+            said -> said.contains("Retrying"));
+    assertThat(shared().kubectl("get", "pvc", "refused", "-o", "jsonpath={.status.phase}"))
+        .isEqualTo("Pending");
+    shared().kubectl("delete", "vm", "from-refused", "from-drawn", "--timeout=60s");
+    shared().await("it is still staged", ImageVolumeTest::drawn, String::isBlank);
+
+    shared()
+        .apply(
+            pod(
+                "reader",
+                "tail -c +33554433 /dev/volume | head -c 33554432 | sha256sum; echo read; sleep 9999",
+                "",
+                "{name: drawn, devicePath: /dev/volume}",
+                volume("drawn")));
+    assertThat(shared().awaitLog("reader", "^read")).contains(hash);
+    shared().kubectl("delete", "pod", "reader", "--timeout=60s");
+    shared().kubectl("delete", "diskimport", "mine", "theirs");
+    shared().kubectl("delete", "secret", "alice");
+    LocalVolumes.nothingIsLeft();
+  }
 }

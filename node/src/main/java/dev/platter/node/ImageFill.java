@@ -6,6 +6,8 @@ import dev.platter.model.ByteSize;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.image.ImageRecord;
+import dev.platter.node.image.ImageStatus;
 import dev.platter.node.image.Images;
 import dev.platter.plan.Plan;
 import dev.platter.plan.StateLayout;
@@ -78,6 +80,30 @@ public final class ImageFill {
     var image = image();
     images.ensure(image.getKey(), image.getValue(), logins, progress);
     return Files.size(layout.base(image.getValue()));
+  }
+
+  public String digest() {
+    return image().getValue();
+  }
+
+  /** Whether all of it is on this machine. */
+  public boolean isHere() throws IOException {
+    return images.sealed(digest());
+  }
+
+  /** How many bytes of it are; fails if it turned out not to be what it promised. */
+  public long fetched() throws IOException {
+    var found =
+        images.list().stream()
+            .filter(status -> status.image().digest().equals(digest()))
+            .findFirst();
+    if (found.filter(it -> it.image().state() == ImageRecord.State.QUARANTINED).isPresent()) {
+      throw PlatterException.of(
+          Code.REFUSED,
+          "the image is not what it promised: " + found.get().error(),
+          "Push it anew, and name its new digest.");
+    }
+    return found.map(ImageStatus::present).orElse(0L);
   }
 
   /**

@@ -9,6 +9,7 @@ import dev.platter.image.raw.SparseCopy;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.volumes.DrawnFiles;
 import dev.platter.plan.Step;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -17,18 +18,26 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 
 /** Files on this machine that hold disks: what may be opened, how large it is, how it is copied. */
 final class LocalDisks {
   private final RawDevices given;
+  private final Optional<DrawnFiles> drawn;
   private final Progress progress;
+
+  LocalDisks(RawDevices given, Progress progress) {
+    this(given, Optional.empty(), progress);
+  }
 
   /**
    * @param given the devices that VMs may name
+   * @param drawn of this machine's driver of volumes, if it has one
    */
-  LocalDisks(RawDevices given, Progress progress) {
+  LocalDisks(RawDevices given, Optional<DrawnFiles> drawn, Progress progress) {
     this.given = given;
+    this.drawn = drawn;
     this.progress = progress;
   }
 
@@ -56,12 +65,54 @@ final class LocalDisks {
 
   /** Refuses a device that must not be used. */
   void checkDevice(Step.CheckDevice step) throws IOException {
-    openDevice(step.path(), step.listed()).close();
+    open(step.path(), step.listed()).close();
   }
 
   /** The device that QEMU must have open. */
   OpenFile expect(Step.CheckDevice step) throws IOException {
     return new OpenFile(Path.of(step.path()), openDevice(step.path(), step.listed()));
+  }
+
+  /** The same, also if it has to be {@link #served} before QEMU reads any of it. */
+  OpenFile expectServed(Step.CheckDevice step) throws IOException {
+    return new OpenFile(Path.of(step.path()), open(step.path(), step.listed()));
+  }
+
+  /**
+   * How QEMU has to use a device whose file has holes where its disk has none: the volume that it
+   * is begins as an image which is still being fetched. Empty for all others.
+   */
+  Optional<ServedBase> served(Step.CheckDevice step) throws IOException {
+    return volume(step.path())
+        .map(
+            id ->
+                new ServedBase(
+                    Path.of(step.path()), id, drawn.map(DrawnFiles::socket).orElseThrow()));
+  }
+
+  private Optional<String> volume(String path) throws IOException {
+    return drawn.isEmpty() ? Optional.empty() : drawn.get().volume(Path.of(path).toRealPath());
+  }
+
+  /**
+   * Holds a device all of whose bytes are there, and which may be used.
+   *
+   * @param listed whether it must be one that this machine gives to VMs
+   */
+  PinnedFile openDevice(String path, boolean listed) throws IOException {
+    var device = open(path, listed);
+    try {
+      if (volume(path).isPresent()) {
+        throw PlatterException.of(
+            Code.UNAVAILABLE,
+            "the volume at " + path + " begins as an image that is still being fetched",
+            "A VM can be started with it; try again when all of it is there and the VM has ended.");
+      }
+      return device;
+    } catch (Throwable e) {
+      device.close();
+      throw e;
+    }
   }
 
   /**
@@ -70,7 +121,7 @@ final class LocalDisks {
    *
    * @param listed whether it must be one that this machine gives to VMs
    */
-  PinnedFile openDevice(String path, boolean listed) throws IOException {
+  private PinnedFile open(String path, boolean listed) throws IOException {
     try {
       var pinned = listed ? given.open(path) : PinnedFile.open(Path.of(path).toRealPath());
       try {

@@ -74,6 +74,7 @@ public final class LocalNode {
         new ContainerImages(config.layout(), sources(config), layers),
         new Pools(config.layout(), config.file()),
         config.rawDevices(),
+        config.drawn(),
         records,
         whereabouts,
         progress);
@@ -93,7 +94,8 @@ public final class LocalNode {
   private static Images images(NodeConfig config) {
     var layout = config.layout();
     return config.daemon().isEmpty()
-        ? new LocalImages(layout, sources(config), new VmImages(layout, VmSecrets.NONE))
+        ? new LocalImages(
+            layout, sources(config), new VmImages(layout, VmSecrets.NONE, config.drawn()))
         : new ImageClient(layout, sources(config), new DaemonLauncher(layout, config.daemon()));
   }
 

@@ -11,6 +11,7 @@ import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LayerMaker;
+import dev.platter.node.volumes.DrawnFiles;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
@@ -58,6 +59,7 @@ public final class Node implements AutoCloseable {
             LayerMaker.HERE),
         new Pools(layout, Optional.empty()),
         RawDevices.DEFAULT,
+        Optional.empty(),
         new LocalDeviceRecords(layout),
         Whereabouts.NONE,
         progress);
@@ -70,13 +72,14 @@ public final class Node implements AutoCloseable {
       ContainerImages containers,
       Pools pools,
       RawDevices rawDevices,
+      Optional<DrawnFiles> drawn,
       DeviceRecords records,
       Whereabouts whereabouts,
       Progress progress) {
     this.layout = layout;
     this.machine = machine;
     this.progress = progress;
-    this.disks = new LocalDisks(rawDevices, progress);
+    this.disks = new LocalDisks(rawDevices, drawn, progress);
     this.images = images;
     this.containers = containers;
     this.pools = pools;

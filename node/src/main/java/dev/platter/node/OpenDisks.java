@@ -12,8 +12,13 @@ final class OpenDisks implements AutoCloseable {
 
   private OpenDisks() {}
 
+  /** How a device is held that QEMU must have open. */
+  interface Devices {
+    OpenFile expect(Step.CheckDevice device) throws IOException;
+  }
+
   /** Of those that these steps of a plan checked. */
-  static OpenDisks of(Plan plan, List<Step> steps, LocalDisks local) throws IOException {
+  static OpenDisks of(Plan plan, List<Step> steps, Devices local) throws IOException {
     var disks = new OpenDisks();
     try {
       for (var step : steps) {
@@ -28,7 +33,7 @@ final class OpenDisks implements AutoCloseable {
     }
   }
 
-  private void expect(Step step, LocalDisks local) throws IOException {
+  private void expect(Step step, Devices local) throws IOException {
     if (step instanceof Step.CheckDiskImg img) {
       files.add(DiskImg.expect(img));
     } else if (step instanceof Step.CheckDevice device) {

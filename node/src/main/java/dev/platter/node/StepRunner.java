@@ -23,6 +23,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -280,9 +281,9 @@ final class StepRunner {
 
   /** An error may come after the domain has started, as when the connection to libvirt is lost. */
   private void start(VmRecord vm) throws IOException {
-    try (var opened = opened(vm.plan(), vm.plan().steps())) {
+    try (var opened = opened(vm.plan(), vm.plan().steps(), disks::expectServed)) {
       var domain = names.pinned(vm.domainXml(layout), vm.plan());
-      hypervisor(vm.plan()).start(domain, bases.of(vm.plan()), opened.files());
+      hypervisor(vm.plan()).start(domain, served(vm.plan()), opened.files());
     } catch (IOException | RuntimeException e) {
       try {
         hypervisor(vm.plan()).destroy(vm.plan().uuid());
@@ -293,15 +294,31 @@ final class StepRunner {
     }
   }
 
+  /** What is under disks of a VM and has to be read through a server for now. */
+  private List<ServedBase> served(Plan plan) throws IOException {
+    var out = new ArrayList<>(bases.of(plan));
+    for (var step : plan.steps()) {
+      if (step instanceof Step.CheckDevice device && OpenDisks.opens(plan, List.of(step))) {
+        disks.served(device).ifPresent(out::add);
+      }
+    }
+    return out;
+  }
+
   /** What QEMU must have open of what these steps of a plan checked. */
   OpenDisks opened(Plan plan, List<Step> steps) throws IOException {
+    return opened(plan, steps, disks::expect);
+  }
+
+  private OpenDisks opened(Plan plan, List<Step> steps, OpenDisks.Devices devices)
+      throws IOException {
     for (var step : steps) {
       // Looked at before the lease was taken; only since then does nobody fill it.
       if (step instanceof Step.CheckDevice device) {
         fill.refuseHalf(plan, device);
       }
     }
-    return OpenDisks.of(plan, steps, disks);
+    return OpenDisks.of(plan, steps, devices);
   }
 
   private void use(Step.UseIdentity step) throws IOException {

@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.model.ImageLogins;
 import dev.platter.node.image.ImageUsers;
 import dev.platter.node.image.Way;
+import dev.platter.node.volumes.DrawnFiles;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -14,14 +15,21 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
- * The images that VMs and identities use, as their records say. One whose record cannot be read may
- * use any image, so then nothing is said at all.
+ * The images that VMs, identities and volumes use, as their records say. One whose record cannot be
+ * read may use any image, so then nothing is said at all.
  */
-record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
+record VmImages(StateLayout layout, VmSecrets secrets, Optional<DrawnFiles> drawn)
+    implements ImageUsers {
+  VmImages(StateLayout layout, VmSecrets secrets) {
+    this(layout, secrets, Optional.empty());
+  }
+
   @Override
   public Set<String> digests() {
     var used = new HashSet<String>();
@@ -30,18 +38,21 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
         .map(disk -> disk.place().digest())
         .filter(Objects::nonNull)
         .forEach(used::add);
+    used.addAll(volumes());
     return used;
   }
 
   @Override
   public List<String> of(String digest) {
-    return Stream.concat(
+    return Stream.of(
             records().stream()
                 .filter(record -> images(record).containsValue(digest))
                 .map(record -> record.plan().key().toString()),
             identities().stream()
                 .filter(disk -> digest.equals(disk.place().digest()))
-                .map(disk -> "identity " + disk.identity().key()))
+                .map(disk -> "identity " + disk.identity().key()),
+            volumes().stream().filter(digest::equals).map(_ -> "a volume that begins as it"))
+        .flatMap(Function.identity())
         .toList();
   }
 
@@ -69,6 +80,14 @@ record VmImages(StateLayout layout, VmSecrets secrets) implements ImageUsers {
       return secrets.of(key).logins();
     } catch (IOException e) {
       return ImageLogins.NONE;
+    }
+  }
+
+  private Set<String> volumes() {
+    try {
+      return drawn.isEmpty() ? Set.of() : drawn.get().digests();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

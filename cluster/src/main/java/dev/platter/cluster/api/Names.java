@@ -89,6 +89,16 @@ public final class Names {
 
   public static final String FILL_NOTHING = "size";
 
+  /**
+   * With this word the volume of a claim begins as the image: of the claim that has the pod's name
+   * and says that the pod fills it. The pod's size is known when it does; the pod stays until the
+   * node has all of the image.
+   */
+  public static final String FILL_DRAW = "draw";
+
+  /** With this one the pod only stays until the node has all of the image. */
+  public static final String FILL_STAY = "stay";
+
   /** Condition of such a pod, when the size is known; the message is the number of bytes. */
   public static final String IMAGE_SIZE = "platter.dev/ImageSize";
 

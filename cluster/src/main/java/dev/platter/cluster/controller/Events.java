@@ -45,6 +45,7 @@ final class Events {
           Reason.RESTARTING,
           Reason.SCALED,
           Reason.FILLING,
+          Reason.DRAWING,
           Reason.FILLED);
 
   private static final int MOST_COUNTED = 4096;

@@ -15,6 +15,7 @@ import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolume;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.Volume;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.dsl.base.PatchContext;
@@ -197,6 +198,18 @@ final class KubePopulations implements Populations, AutoCloseable {
   @Override
   public @Nullable PersistentVolume volume(String name) {
     return client.persistentVolumes().withName(name).get();
+  }
+
+  @Override
+  public List<Pod> users(PersistentVolumeClaim claim) {
+    var name = claim.getMetadata().getName();
+    return client.pods().inNamespace(claim.getMetadata().getNamespace()).list().getItems().stream()
+        .filter(
+            pod ->
+                pod.getSpec().getVolumes().stream()
+                    .map(Volume::getPersistentVolumeClaim)
+                    .anyMatch(used -> used != null && used.getClaimName().equals(name)))
+        .toList();
   }
 
   @Override

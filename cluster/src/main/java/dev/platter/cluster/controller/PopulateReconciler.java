@@ -103,7 +103,7 @@ final class PopulateReconciler implements ControlLoop.Work {
         () ->
             obstacle == null
                 ? population.look(referred.source(), claim, before)
-                : population.withheld(obstacle, claim, before),
+                : population.withheld(referred.source(), obstacle, claim, before),
         why -> Population.refused(before, Refusals.message(why)));
   }
 

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -85,7 +86,7 @@ final class Population {
 
   Look look(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     if (claim.getSpec().getVolumeName() != null) {
-      return chosen(claim, before);
+      return chosen(source, claim, before);
     }
     if (PrimeClaim.foreignNamespace(claim).isPresent()) {
       return waiting(
@@ -117,7 +118,7 @@ final class Population {
       clear(claim);
       return filling(before, LEFT);
     }
-    if (FillerPod.succeeded(pod)) {
+    if (FillerPod.succeeded(pod) || (DrawPod.hasBegun(pod) && PrimeClaim.isBound(prime))) {
       return hand(source, claim, prime, pod, before);
     }
     if (!FillPod.isCurrent(pod, source)) {
@@ -128,13 +129,14 @@ final class Population {
       var result = FillPod.result(pod);
       return failed(claim, Reason.of(result.reason()), result.message(), before);
     }
-    return atWork.follow(source, prime, pod, before);
+    var work = atWork.follow(source, prime, pod, before);
+    return DrawPod.is(pod) ? new Look(work.claim(), SOON) : work;
   }
 
   /** What the claim names cannot be had: nothing is begun for it, and what was begun goes. */
-  Look withheld(Way.Wait why, PersistentVolumeClaim claim, FilledClaim before) {
+  Look withheld(ClaimSource source, Way.Wait why, PersistentVolumeClaim claim, FilledClaim before) {
     if (claim.getSpec().getVolumeName() != null) {
-      return chosen(claim, before);
+      return chosen(source, claim, before);
     }
     clear(claim);
     return waiting(before.withPod(null, null).withoutRetry(), why.reason(), why.message());
@@ -144,7 +146,7 @@ final class Population {
    * The claim has a volume, for good. First it is said what the claim has, then goes what is left
    * of the filling.
    */
-  private Look chosen(PersistentVolumeClaim claim, FilledClaim before) {
+  private Look chosen(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     var name = claim.getSpec().getVolumeName();
     if (PrimeClaim.isLost(claim)) {
       clear(claim);
@@ -169,6 +171,10 @@ final class Population {
     if (!PrimeClaim.isBound(claim)) {
       return new Look(before, SOON);
     }
+    var rest = rest(source, claim, before.withDigest(digest));
+    if (rest != null) {
+      return rest;
+    }
     return new Look(
         before
             .withPod(before.pod(), "100%")
@@ -176,6 +182,38 @@ final class Population {
             .withoutRetry()
             .at(FillPhase.FILLED, Reason.FILLED, Reason.FILLED.sentence()),
         Duration.ZERO);
+  }
+
+  /**
+   * A volume that began as an image can be used while the rest of it is fetched. Until the node has
+   * all of the image there is a pod for it; null if it has, or nobody knows of one.
+   */
+  private @Nullable Look rest(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
+    var pod = cluster.pod(PrimeClaim.key(claim));
+    if (pod == null ? !isDrawn(before) : !DrawPod.is(pod) || FillerPod.succeeded(pod)) {
+      return null;
+    }
+    remove(claim, cluster.claim(PrimeClaim.key(claim)));
+    var now = before.withPod(PrimeClaim.name(claim), null).withoutRetry();
+    if (pod == null || FillerPod.failed(pod)) {
+      remove(claim, pod);
+      if (pod == null && source instanceof DiskImport disk) {
+        var node = PrimeClaim.selectedNode(claim);
+        if (node != null && DrawPod.isPossible(disk, claim)) {
+          cluster.create(DrawPod.stay(disk, claim, SourceKey.of(source), node));
+        }
+      }
+      return new Look(
+          now.at(FillPhase.FILLING, Reason.DRAWING, "The pod that sees to it comes anew."), LATER);
+    }
+    var said = FillerPod.says(pod);
+    var message = said.reason() == Reason.DRAWING ? " " + said.message() : "";
+    return new Look(
+        now.at(FillPhase.FILLING, Reason.DRAWING, Reason.DRAWING.sentence() + message), LATER);
+  }
+
+  private static boolean isDrawn(FilledClaim before) {
+    return before.phase() == FillPhase.FILLING && Reason.DRAWING.word().equals(before.reason());
   }
 
   /** Whatever becomes of the claim, it is not filled. */
@@ -213,7 +251,7 @@ final class Population {
       FilledClaim before) {
     var key = SourceKey.of(source);
     var blank = before.withPod(null, null).withoutRetry().withDigest(null);
-    return switch (ways.of(source, claim, volumes)) {
+    return switch (ways.of(source, claim, volumes, before.attempts() != null)) {
       case Way.Wait wait ->
           new Look(
               before.at(FillPhase.WAITING, wait.reason(), wait.message()),
@@ -221,6 +259,14 @@ final class Population {
       case Way.Copy copy -> {
         cluster.create(PrimeClaim.of(claim, key, copy));
         yield filling(blank, "A volume is made for it from a snapshot.");
+      }
+      case Way.Draw draw -> {
+        var node = Objects.requireNonNull(PrimeClaim.selectedNode(claim));
+        var pod = cluster.create(DrawPod.draw(draw.disk(), claim, key, node));
+        cluster.create(PrimeClaim.of(claim, key, pod));
+        yield filling(
+            blank.withPod(pod.getMetadata().getName(), null),
+            "A volume is made for it, and the image is looked up.");
       }
       case Way.Write write -> {
         var pod = cluster.create(FillPod.of(write.disk(), claim, program.get(), key));
@@ -284,6 +330,9 @@ final class Population {
 
   /** Of what is on the volume; null if nobody knows. */
   private static @Nullable String digest(PersistentVolumeClaim prime, @Nullable Pod pod) {
+    if (DrawPod.is(pod)) {
+      return DrawPod.digest(Objects.requireNonNull(pod));
+    }
     return pod == null ? PrimeClaim.digest(prime) : FillPod.result(pod).digest();
   }
 
@@ -303,6 +352,7 @@ final class Population {
     }
     if (prime.getMetadata().getUid().equals(owner.getUid())) {
       if (pod != null
+          && !DrawPod.is(pod)
           && source instanceof DiskImport disk
           && !originals.keep(disk, claim, prime, pod)) {
         return filling(before, "The disk is written; its snapshot is made, for other claims.");
@@ -315,7 +365,7 @@ final class Population {
     return new Look(
         before
             .withDigest(digest(prime, pod))
-            .withPod(before.pod(), "100%")
+            .withPod(before.pod(), DrawPod.is(pod) ? null : "100%")
             .at(FillPhase.FILLING, Reason.FILLING, "The disk is there; the claim gets it."),
         SOON);
   }
@@ -343,7 +393,10 @@ final class Population {
 
   /** Takes away what is there for the claim. */
   void clear(PersistentVolumeClaim claim) {
-    remove(claim, cluster.pod(PrimeClaim.key(claim)));
+    var pod = cluster.pod(PrimeClaim.key(claim));
+    if (pod == null || !PrimeClaim.isBound(claim) || !DrawPod.is(pod) || DrawPod.isOver(pod)) {
+      remove(claim, pod);
+    } // Else the claim's volume needs what the pod is there for.
     remove(claim, cluster.claim(PrimeClaim.key(claim)));
   }
 

@@ -33,12 +33,15 @@ interface Populations {
 
   @Nullable Pod pod(String key);
 
-  /** As it is now, past all informers, as are the next two. */
+  /** As it is now, past all informers, as are the next three. */
   @Nullable PersistentVolumeClaim claimNow(String namespace, String name);
 
   @Nullable Pod podNow(String namespace, String name);
 
   @Nullable PersistentVolume volume(String name);
+
+  /** The pods that name the claim. */
+  List<Pod> users(PersistentVolumeClaim claim);
 
   Optional<VolumeClass> volumeClass(String name);
 

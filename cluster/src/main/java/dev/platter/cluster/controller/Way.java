@@ -1,5 +1,6 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.Reason;
 import io.fabric8.kubernetes.api.model.Quantity;
@@ -17,6 +18,9 @@ sealed interface Way {
    */
   record Copy(String snapshot, Quantity size, @Nullable String digest, @Nullable String node)
       implements Way {}
+
+  /** It begins as an image that the node has or fetches, and can be used by VMs from then on. */
+  record Draw(DiskImport disk) implements Way {}
 
   /** A pod writes it. */
   record Write(DiskSource disk) implements Way {}

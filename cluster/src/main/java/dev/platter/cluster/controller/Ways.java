@@ -7,12 +7,14 @@ import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.ImageStatus;
+import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VmImage;
 import dev.platter.cluster.controller.Storage.VolumeClass;
 import dev.platter.model.ByteSize;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Quantity;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the way in which a claim gets its disk: a copy of what is there, or a pod that writes. */
@@ -27,8 +29,13 @@ final class Ways {
 
   /**
    * @param volumes the claim's class; null if it wants a volume that has none
+   * @param again whether another try has failed
    */
-  Way of(ClaimSource source, PersistentVolumeClaim claim, @Nullable VolumeClass volumes) {
+  Way of(
+      ClaimSource source,
+      PersistentVolumeClaim claim,
+      @Nullable VolumeClass volumes,
+      boolean again) {
     return switch (source) {
       case VmImage image -> of(image, claim, volumes);
       case DiskSource disk when disk.archive() && PrimeClaim.isBlock(claim) ->
@@ -38,7 +45,7 @@ final class Ways {
                   + " volumeMode: Block.");
       case DiskSource disk when lacksPod(disk, claim, volumes) ->
           Way.Wait.of(Reason.WAITING_FOR_CONSUMER);
-      case DiskImport disk when originals.areMade(disk, claim) -> of(disk, claim);
+      case DiskImport disk when originals.areMade(disk, claim) -> of(disk, claim, again);
       case DiskSource disk -> new Way.Write(disk);
     };
   }
@@ -51,18 +58,31 @@ final class Ways {
         && !source.immediate();
   }
 
-  private Way of(DiskImport source, PersistentVolumeClaim claim) {
+  private Way of(DiskImport source, PersistentVolumeClaim claim, boolean again) {
     var original = originals.find(source, claim);
     if (original.isPresent()) {
       var about = original.get().about();
       return new Way.Copy(
           original.get().name(), original.get().sizeFor(claim), about.digest(), about.node());
     }
+    // What a node cannot fetch a pod perhaps can: it has another network.
+    if (!again && DrawPod.isPossible(source, claim) && isForVms(claim)) {
+      return new Way.Draw(source);
+    }
     return originals.isNext(source, claim)
         ? new Way.Write(source)
         : new Way.Wait(
             Reason.WAITING_FOR_IMAGE,
             "Another claim is filled with it, and this one is made from that.");
+  }
+
+  /** Others have to wait for all of the disk anyway, and then it is better shared. */
+  private boolean isForVms(PersistentVolumeClaim claim) {
+    var users = cluster.users(claim);
+    return !users.isEmpty()
+        && users.stream()
+            .map(pod -> Optional.ofNullable(pod.getMetadata().getLabels()))
+            .allMatch(labels -> labels.map(it -> it.get(Names.LAUNCHER)).isPresent());
   }
 
   private Way of(VmImage image, PersistentVolumeClaim claim, @Nullable VolumeClass volumes) {

@@ -1,8 +1,9 @@
 package dev.platter.cluster.csi;
 
 import dev.platter.cluster.api.Names;
+import dev.platter.node.volumes.DrawnFiles;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.VolumeMounts;
-import dev.platter.node.volumes.VolumeStore;
 import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.Server;
@@ -49,8 +50,7 @@ public final class CsiServer implements AutoCloseable {
 
   private CsiServer(Path kubeletRoot, String name, List<BindableService> services)
       throws IOException {
-    var directory = kubeletRoot.resolve("plugins").resolve(name);
-    this.driverSocket = directory.resolve("csi.sock");
+    this.driverSocket = socket(kubeletRoot, name);
     this.registrySocket = kubeletRoot.resolve("plugins_registry").resolve(name + "-reg.sock");
     this.registration = new RegistrationService(name, driverSocket);
     prepare(driverSocket);
@@ -80,20 +80,33 @@ public final class CsiServer implements AutoCloseable {
             new NodeService(nodeId, new Requests(kubeletRoot), sockets)));
   }
 
+  /** Where the driver of volumes and the daemon that runs VMs meet. */
+  public static DrawnFiles drawnFiles(Path kubeletRoot) {
+    return new DrawnFiles(directory(kubeletRoot, Names.VOLUME_DRIVER));
+  }
+
+  private static Path directory(Path kubeletRoot, String name) {
+    return kubeletRoot.resolve("plugins").resolve(name);
+  }
+
   /** The driver of volumes, with its own name: kubelet lists volumes and topology by it. */
-  public static CsiServer start(Path kubeletRoot, String nodeId, VolumeStore store)
+  public static CsiServer start(Path kubeletRoot, String nodeId, DrawnVolumes drawn)
       throws IOException {
     checked(kubeletRoot, nodeId);
     var requests = new VolumeRequests(kubeletRoot, nodeId);
     var handles = new Handles(nodeId);
-    var mounts = new VolumeMounts(store);
+    var mounts = new VolumeMounts(drawn.store());
     return start(
         kubeletRoot,
         Names.VOLUME_DRIVER,
         List.of(
             new IdentityService(Names.VOLUME_DRIVER, VolumeController.PLUGIN),
-            new VolumeController(mounts, requests, handles),
-            new VolumeNode(nodeId, mounts, requests, handles)));
+            new VolumeController(mounts, drawn, requests, handles),
+            new VolumeNode(nodeId, mounts, drawn, requests, handles)));
+  }
+
+  static Path socket(Path kubeletRoot, String name) {
+    return directory(kubeletRoot, name).resolve("csi.sock");
   }
 
   private static void checked(Path kubeletRoot, String nodeId) {

@@ -9,6 +9,8 @@ import csi.v1.ControllerGetVolumeRequest;
 import csi.v1.ControllerGetVolumeResponse;
 import csi.v1.ControllerListVolumeHealthRequest;
 import csi.v1.ControllerListVolumeHealthResponse;
+import csi.v1.ControllerModifyVolumeRequest;
+import csi.v1.ControllerModifyVolumeResponse;
 import csi.v1.CreateVolumeRequest;
 import csi.v1.CreateVolumeResponse;
 import csi.v1.DeleteVolumeRequest;
@@ -20,6 +22,7 @@ import csi.v1.ListVolumesResponse;
 import csi.v1.ValidateVolumeCapabilitiesRequest;
 import csi.v1.ValidateVolumeCapabilitiesResponse;
 import dev.platter.model.PlatterException;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.Volume;
 import dev.platter.node.volumes.Volume.Origin;
 import dev.platter.node.volumes.VolumeMounts;
@@ -28,18 +31,26 @@ import io.grpc.Status;
 import java.io.IOException;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** What the controller does with volumes. */
 final class VolumeCalls {
+  /** Parameters by which a volume begins as the disk of an image. */
+  static final String IMAGE = "image";
+
+  static final String SIZE = "size";
+
   private final VolumeMounts mounts;
+  private final DrawnVolumes drawn;
   private final VolumeStore store;
   private final VolumeRequests requests;
   private final Handles handles;
   private final VolumeMessages messages;
 
-  VolumeCalls(VolumeMounts mounts, VolumeRequests requests, Handles handles) {
+  VolumeCalls(VolumeMounts mounts, DrawnVolumes drawn, VolumeRequests requests, Handles handles) {
     this.mounts = mounts;
+    this.drawn = drawn;
     this.store = mounts.store();
     this.requests = requests;
     this.handles = handles;
@@ -91,8 +102,22 @@ final class VolumeCalls {
     var id = messages.ownId(VolumeRequests.required(request.getVolumeId(), "volume_id"));
     if (id.isPresent()) {
       store.delete(id.get());
+      drawn.forget(id.get());
     }
     return DeleteVolumeResponse.getDefaultInstance();
+  }
+
+  /** A volume that nobody has had yet begins as the disk of an image which this node has. */
+  ControllerModifyVolumeResponse draw(ControllerModifyVolumeRequest request) throws IOException {
+    var id = messages.id("volume", request.getVolumeId());
+    var parameters = request.getChangeableParametersMap();
+    var size = parameters.getOrDefault(SIZE, "");
+    if (!parameters.keySet().equals(Set.of(IMAGE, SIZE)) || !size.matches("[1-9][0-9]{0,17}")) {
+      throw PlatterException.of(
+          PlatterException.Code.INVALID, "a volume has no such parameters", "");
+    }
+    drawn.draw(id, parameters.getOrDefault(IMAGE, ""), Long.parseLong(size));
+    return ControllerModifyVolumeResponse.getDefaultInstance();
   }
 
   ValidateVolumeCapabilitiesResponse validate(ValidateVolumeCapabilitiesRequest request)

@@ -11,6 +11,8 @@ import csi.v1.ControllerGetVolumeResponse;
 import csi.v1.ControllerGrpc;
 import csi.v1.ControllerListVolumeHealthRequest;
 import csi.v1.ControllerListVolumeHealthResponse;
+import csi.v1.ControllerModifyVolumeRequest;
+import csi.v1.ControllerModifyVolumeResponse;
 import csi.v1.ControllerServiceCapability;
 import csi.v1.ControllerServiceCapability.RPC;
 import csi.v1.CreateSnapshotRequest;
@@ -32,6 +34,7 @@ import csi.v1.ListVolumesResponse;
 import csi.v1.PluginCapability;
 import csi.v1.ValidateVolumeCapabilitiesRequest;
 import csi.v1.ValidateVolumeCapabilitiesResponse;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.VolumeMounts;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
@@ -78,8 +81,9 @@ final class VolumeController extends ControllerGrpc.ControllerImplBase {
   private final VolumeCalls volumes;
   private final SnapshotCalls snapshots;
 
-  VolumeController(VolumeMounts mounts, VolumeRequests requests, Handles handles) {
-    this.volumes = new VolumeCalls(mounts, requests, handles);
+  VolumeController(
+      VolumeMounts mounts, DrawnVolumes drawn, VolumeRequests requests, Handles handles) {
+    this.volumes = new VolumeCalls(mounts, drawn, requests, handles);
     this.snapshots = new SnapshotCalls(mounts.store(), requests, handles);
   }
 
@@ -110,6 +114,14 @@ final class VolumeController extends ControllerGrpc.ControllerImplBase {
   public void deleteVolume(
       DeleteVolumeRequest request, StreamObserver<DeleteVolumeResponse> caller) {
     Answer.give(caller, () -> volumes.delete(request));
+  }
+
+  /** Not among the capabilities, so nobody calls it for a user: see {@link VolumeDriver}. */
+  @Override
+  public void controllerModifyVolume(
+      ControllerModifyVolumeRequest request,
+      StreamObserver<ControllerModifyVolumeResponse> caller) {
+    Answer.give(caller, () -> volumes.draw(request));
   }
 
   @Override

@@ -27,6 +27,7 @@ import csi.v1.StorageHealthErrorType;
 import csi.v1.VolumeCapability;
 import csi.v1.VolumeUsage;
 import dev.platter.model.PlatterException;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.Use;
 import dev.platter.node.volumes.VolumeMounts;
 import dev.platter.node.volumes.VolumeStats;
@@ -48,12 +49,19 @@ final class VolumeNode extends NodeGrpc.NodeImplBase {
 
   private final String nodeId;
   private final VolumeMounts mounts;
+  private final DrawnVolumes drawn;
   private final VolumeRequests requests;
   private final VolumeMessages messages;
 
-  VolumeNode(String nodeId, VolumeMounts mounts, VolumeRequests requests, Handles handles) {
+  VolumeNode(
+      String nodeId,
+      VolumeMounts mounts,
+      DrawnVolumes drawn,
+      VolumeRequests requests,
+      Handles handles) {
     this.nodeId = nodeId;
     this.mounts = mounts;
+    this.drawn = drawn;
     this.requests = requests;
     this.messages = new VolumeMessages(handles, requests);
   }
@@ -93,7 +101,10 @@ final class VolumeNode extends NodeGrpc.NodeImplBase {
           VolumeRequests.required(request.getVolumeId(), "volume_id");
           var staging = requests.path(request.getStagingTargetPath(), "staging_target_path");
           var use = use(request.hasVolumeCapability(), request.getVolumeCapability());
-          mounts.stage(messages.id("volume", request.getVolumeId()), staging, use);
+          var id = messages.id("volume", request.getVolumeId());
+          // Only a device can be there before all of its bytes are.
+          drawn.admit(id, use instanceof Use.Block);
+          mounts.stage(id, staging, use);
           return NodeStageVolumeResponse.getDefaultInstance();
         });
   }
@@ -114,7 +125,9 @@ final class VolumeNode extends NodeGrpc.NodeImplBase {
         () -> {
           VolumeRequests.required(request.getVolumeId(), "volume_id");
           var staging = requests.path(request.getStagingTargetPath(), "staging_target_path");
-          mounts.unstage(messages.id("volume", request.getVolumeId()), staging);
+          var id = messages.id("volume", request.getVolumeId());
+          mounts.unstage(id, staging);
+          drawn.release(id);
           return NodeUnstageVolumeResponse.getDefaultInstance();
         });
   }
@@ -129,8 +142,10 @@ final class VolumeNode extends NodeGrpc.NodeImplBase {
           var target = requests.path(request.getTargetPath(), "target_path");
           var capability = request.getVolumeCapability();
           var use = use(request.hasVolumeCapability(), capability);
+          var id = messages.id("volume", request.getVolumeId());
+          drawn.admit(id, requests.isForVm(target));
           mounts.publish(
-              messages.id("volume", request.getVolumeId()),
+              id,
               requests.path(request.getStagingTargetPath(), "staging_target_path"),
               target,
               use,

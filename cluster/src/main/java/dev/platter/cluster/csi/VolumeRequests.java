@@ -11,6 +11,7 @@ import dev.platter.node.volumes.Use;
 import dev.platter.node.volumes.VolumeStore;
 import io.grpc.Status;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -30,6 +31,11 @@ final class VolumeRequests {
   private static final String DEFAULT_FILE_SYSTEM = "ext4";
   private static final Pattern OPTION = Pattern.compile("[A-Za-z0-9_.:=/-]{1,128}");
   private static final int MOST_OPTIONS = 32;
+
+  /** Where kubelet wants the device of a volume for a pod, below its root. */
+  private static final Pattern DEVICE =
+      Pattern.compile(
+          "plugins/kubernetes\\.io/csi/volumeDevices/publish/[^/]+/(?<pod>[0-9A-Za-z-]{1,64})");
 
   private final Path kubeletRoot;
   private final String node;
@@ -206,6 +212,25 @@ final class VolumeRequests {
       }
     }
     return path;
+  }
+
+  /**
+   * Whether a device is published for a launcher, whose VM is told how to use it. A launcher has
+   * the socket to its VM, which is there before its device is, or soon after: then it is asked for
+   * again.
+   */
+  boolean isForVm(Path target) {
+    var at = DEVICE.matcher(kubeletRoot.relativize(target).toString());
+    return at.matches()
+        && Files.exists(
+            kubeletRoot
+                .resolve("pods")
+                .resolve(at.group("pod"))
+                .resolve("volumes/kubernetes.io~csi")
+                .resolve(Names.SOCKET_VOLUME)
+                .resolve("mount")
+                .resolve(Names.SOCKET),
+            LinkOption.NOFOLLOW_LINKS);
   }
 
   private static String printable(String text) {

@@ -69,6 +69,15 @@ final class FillSession {
         until(() -> api.imageSize(pod, size));
         return Frame.exit(0, "the image has " + size + " bytes");
       }
+      if (wanted.equals(Names.FILL_DRAW) || wanted.equals(Names.FILL_STAY)) {
+        if (wanted.equals(Names.FILL_DRAW) && !Fills.hasBegun(pod)) {
+          var size = fills.draw(pod);
+          until(() -> api.imageSize(pod, size));
+          log.accept(PodVms.key(pod) + ": the volume begins as the image");
+        }
+        fills.await(pod, this::fetched);
+        return Frame.exit(0, "all of the image is here");
+      }
       fills.fill(pod, wanted, this::done);
       log.accept(PodVms.key(pod) + ": the claim is filled");
       return Frame.exit(0, "the claim is filled");
@@ -113,6 +122,14 @@ final class FillSession {
     if (System.nanoTime() - nextReport >= 0) {
       nextReport = System.nanoTime() + REPORT_PAUSE.toNanos();
       say(Reason.IMPORTING, "%d MiB are written.".formatted(bytes >> 20));
+    }
+  }
+
+  private void fetched(long bytes) {
+    Cancellation.check();
+    if (System.nanoTime() - nextReport >= 0) {
+      nextReport = System.nanoTime() + REPORT_PAUSE.toNanos();
+      say(Reason.DRAWING, "%d MiB are here.".formatted(bytes >> 20));
     }
   }
 

@@ -7,12 +7,16 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.ImageFill;
 import dev.platter.node.durable.Cancellation;
+import io.fabric8.kubernetes.api.model.PersistentVolume;
+import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Pods that are described like VMs but run none: the image of the root disk is written to the claim
@@ -22,18 +26,28 @@ import java.util.function.LongConsumer;
  * is gone.
  */
 final class Fills {
+  private static final Duration POLL = Duration.ofMillis(300);
+
   private final PodVms vms;
   private final Api api;
   private final Gathering gathering;
   private final Owners owners;
   private final DiskLeases leases;
+  private final Drawing drawing;
 
-  Fills(PodVms vms, Api api, Gathering gathering, Owners owners, DiskLeases leases) {
+  /** Has a volume begin as the disk of an image. */
+  interface Drawing {
+    void draw(String handle, String digest, long size);
+  }
+
+  Fills(
+      PodVms vms, Api api, Gathering gathering, Owners owners, DiskLeases leases, Drawing drawing) {
     this.vms = vms;
     this.api = api;
     this.gathering = gathering;
     this.owners = owners;
     this.leases = leases;
+    this.drawing = drawing;
   }
 
   /** What a pod is there to fill, as it says; empty if it is a VM. */
@@ -70,6 +84,69 @@ final class Fills {
         Cancellation.shield(() -> release(owner, names));
       }
     }
+  }
+
+  /** Whether the volume of the pod's claim began as the image before the daemon was away. */
+  static boolean hasBegun(Pod pod) {
+    return pod.getStatus().getConditions().stream()
+        .anyMatch(condition -> condition.getType().equals(Names.IMAGE_SIZE));
+  }
+
+  /**
+   * The volume of the pod's claim begins as the pod's image, which is looked up, with the logins of
+   * the pod, and not waited for.
+   *
+   * @return the size of the image
+   */
+  long draw(Pod pod) throws IOException, InterruptedException {
+    var fill = fill(gathering.of(pod));
+    var size = fill.size();
+    drawing.draw(handle(pod), fill.digest(), size);
+    return size;
+  }
+
+  /** Until all of the pod's image is here, which nobody hurries. */
+  void await(Pod pod, LongConsumer done) throws IOException, InterruptedException {
+    var fill = fill(gathering.of(pod));
+    fill.size();
+    while (!fill.isHere()) {
+      done.accept(fill.fetched());
+      Thread.sleep(POLL);
+    }
+  }
+
+  /** Of the volume that was made for the pod to fill; it may be on its way. */
+  private String handle(Pod pod) throws InterruptedException {
+    var meta = pod.getMetadata();
+    while (true) {
+      var claim =
+          api.claim(meta.getNamespace(), meta.getName())
+              .filter(found -> meta.getUid().equals(filler(found)));
+      var volume =
+          claim
+              .map(found -> found.getSpec().getVolumeName())
+              .flatMap(api::volume)
+              .filter(found -> claim.get().getMetadata().getUid().equals(owner(found)))
+              .map(found -> found.getSpec().getCsi());
+      if (volume.isPresent()) {
+        if (!volume.get().getDriver().equals(Names.VOLUME_DRIVER)) {
+          throw PlatterException.of(
+              Code.INVALID, "the volume is not one of " + Names.VOLUME_DRIVER, "");
+        }
+        return volume.get().getVolumeHandle();
+      }
+      Thread.sleep(POLL);
+    }
+  }
+
+  private static @Nullable String filler(PersistentVolumeClaim claim) {
+    var annotations = claim.getMetadata().getAnnotations();
+    return annotations == null ? null : annotations.get(Names.FILLED_BY);
+  }
+
+  private static @Nullable String owner(PersistentVolume volume) {
+    var claim = volume.getSpec().getClaimRef();
+    return claim == null ? null : claim.getUid();
   }
 
   private ImageFill fill(Objects given) throws IOException {

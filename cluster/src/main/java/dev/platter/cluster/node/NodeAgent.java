@@ -2,6 +2,7 @@ package dev.platter.cluster.node;
 
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.csi.CsiServer;
+import dev.platter.cluster.csi.VolumeDriver;
 import dev.platter.cluster.metrics.Metrics;
 import dev.platter.cluster.metrics.MetricsServer;
 import dev.platter.model.PlatterException;
@@ -69,7 +70,7 @@ public final class NodeAgent {
 
   public NodeAgent(
       NodeConfig config, Options options, KubernetesClient client, Consumer<String> log) {
-    this.config = config;
+    this.config = config.withDrawn(CsiServer.drawnFiles(options.kubelet()));
     this.options = options;
     this.client = client;
     this.log = log;
@@ -124,7 +125,8 @@ public final class NodeAgent {
           new LeavingVms(migrations, identities, options.node(), vms, api, credentials, log);
       var arrivals = node.arrivals(new ExpectedVms(migrations, options.node(), vms, api), log);
       var early = new EarlyStarts(vms, api, options.kubelet(), log);
-      var fills = new Fills(vms, api, gathering, owners, leases);
+      var fills =
+          new Fills(vms, api, gathering, owners, leases, new VolumeDriver(options.kubelet())::draw);
       placement.set(vms::place);
       metrics.gauge("platter_vms", "VMs of the cluster that this node has.", "", vms::count);
       var reaper = new Reaper(owners, vms, api, options.node(), log);

@@ -102,6 +102,17 @@ final class FakePopulations implements Populations {
   }
 
   @Override
+  public List<Pod> users(PersistentVolumeClaim claim) {
+    return all(Pod.class).stream()
+        .filter(
+            pod ->
+                pod.getSpec().getVolumes().stream()
+                    .map(volume -> volume.getPersistentVolumeClaim())
+                    .anyMatch(it -> it != null && it.getClaimName().equals(name(claim))))
+        .toList();
+  }
+
+  @Override
   public Optional<VolumeClass> volumeClass(String name) {
     return Optional.of(volumeClass).filter(it -> it.name().equals(name));
   }

@@ -3,6 +3,7 @@ package dev.platter.cluster.controller;
 import dev.platter.cluster.api.ClaimSource;
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.FilledClaim;
+import dev.platter.cluster.api.Names;
 import dev.platter.node.x509.Authority;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.HasMetadata;
@@ -14,8 +15,10 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodStatusBuilder;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -40,6 +43,11 @@ final class FillingCluster {
 
   /** Who signs for clients of CDI; null if none can send disks. */
   @Nullable Supplier<Authority> uploads;
+
+  /** Volumes that began as an image. */
+  final Set<String> drawn = new HashSet<>();
+
+  private final Set<String> lookedUp = new HashSet<>();
 
   /** How many have run. */
   int pods;
@@ -130,6 +138,13 @@ final class FillingCluster {
   }
 
   private void run(Pod pod) {
+    if (!pod.getMetadata().getName().startsWith(Names.FILLS_PREFIX)) {
+      return;
+    }
+    if (DrawPod.is(pod)) {
+      draw(pod);
+      return;
+    }
     var claim = pod.getSpec().getVolumes().getLast().getPersistentVolumeClaim().getClaimName();
     var prime = cluster.claim(claim);
     if (prime != null
@@ -138,6 +153,35 @@ final class FillingCluster {
       pods++;
       var node = PrimeClaim.selectedNode(prime);
       pod.getSpec().setNodeName(node == null ? "node1" : node);
+      end(pod, ends.apply(pod));
+    }
+  }
+
+  /** As a node's daemon does, with the driver of volumes. */
+  private void draw(Pod pod) {
+    var prime = cluster.claim(pod.getMetadata().getName());
+    if (pod.getMetadata().getAnnotations().get(Names.FILL).equals(Names.FILL_DRAW)
+        && !DrawPod.hasBegun(pod)) {
+      if (prime == null || !PrimeClaim.isBound(prime) || !PrimeClaim.isFor(prime, pod)) {
+        return;
+      }
+      if (lookedUp.add(pod.getMetadata().getUid())) {
+        return; // It takes a while.
+      }
+      pods++;
+      drawn.add(prime.getSpec().getVolumeName());
+      pod.setStatus(
+          new PodStatusBuilder()
+              .withPhase("Running")
+              .addNewCondition()
+              .withType(Names.IMAGE_SIZE)
+              .withMessage("1024")
+              .endCondition()
+              .build());
+      if (ends.apply(pod).equals("Failed")) {
+        end(pod, "Failed");
+      }
+    } else if (!ends.apply(pod).equals("Running") && !DrawPod.isOver(pod)) {
       end(pod, ends.apply(pod));
     }
   }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.lab.Shell;
 import dev.platter.model.ByteSize;
+import dev.platter.node.volumes.DrawnVolumes;
 import dev.platter.node.volumes.VolumeDirectory;
 import dev.platter.node.volumes.VolumeStore;
 import java.io.IOException;
@@ -49,7 +50,10 @@ class VolumeSanityTest {
     Map<String, Integer> outcomes;
     Files.createDirectory(root.resolve("pods"));
     try (var directory = VolumeDirectory.open(root.resolve("pool"), ByteSize.parse("8Gi"));
-        var _ = CsiServer.start(root, "node1", VolumeStore.open(directory))) {
+        var drawn =
+            DrawnVolumes.start(
+                VolumeStore.open(directory), CsiServer.drawnFiles(root), root.resolve("nobody"));
+        var _ = CsiServer.start(root, "node1", drawn)) {
       outcomes =
           CsiSanity.run(
               root.resolve("plugins/local.csi.platter.dev/csi.sock"),

@@ -1,10 +1,13 @@
 package dev.platter.node.volumes;
 
+import dev.platter.block.lazy.LazyVolume;
 import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.SparseFile;
+import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.volumes.Volume.Drawn;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -45,6 +48,7 @@ public final class VolumeStore {
   private final VolumeDirectory directory;
   private final Records<Volume> volumes;
   private final Records<Snapshot> snapshots;
+  private final Path drawn;
   private final Moments moments;
 
   /** Tests die here. */
@@ -58,6 +62,7 @@ public final class VolumeStore {
     this.directory = directory;
     this.volumes = new Records<>(directory.path().resolve(VOLUMES), Volume.class);
     this.snapshots = new Records<>(directory.path().resolve("snapshots"), Snapshot.class);
+    this.drawn = directory.path().resolve("drawn");
     this.moments = moments;
     sweep();
   }
@@ -73,6 +78,18 @@ public final class VolumeStore {
     }
     for (var bytes : snapshots.leftovers()) {
       Durable.delete(bytes);
+    }
+    if (!Files.isDirectory(drawn)) {
+      return; // A pool of before, which may be full.
+    }
+    try (var maps = Files.list(drawn)) {
+      for (var map : maps.toList()) {
+        var name = String.valueOf(map.getFileName());
+        var volume = volume(name.replaceFirst("\\.(map|live)$", ""));
+        if (volume.isEmpty() || volume.get().drawn() == null) {
+          Durable.delete(map);
+        }
+      }
     }
   }
 
@@ -129,7 +146,10 @@ public final class VolumeStore {
     if (known.isPresent()) {
       return known.get();
     }
-    var volume = new Volume(id("vol", name), name, capacity, origin);
+    if (origin != null && origin.kind() == Origin.Kind.VOLUME) {
+      refuseHalf(existing(origin.id()));
+    }
+    var volume = new Volume(id("vol", name), name, capacity, origin, null);
     reserve(capacity);
     try {
       var bytes = volumes.bytes(volume.id());
@@ -170,7 +190,88 @@ public final class VolumeStore {
     volumes.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(bytes);
+    deleteMap(id);
     moments.reached("after the bytes");
+  }
+
+  /**
+   * The volume begins as the disk of an image, whose bytes come later. It must be as it was made:
+   * blank, and in nobody's hands. Done again for the same image it changes nothing.
+   */
+  synchronized Volume draw(String id, Drawn from) throws IOException {
+    var volume = existing(id);
+    var known = volume.drawn();
+    if (known != null && known.isOf(from)) {
+      return volume;
+    }
+    var bytes = bytes(volume);
+    if (known != null
+        || volume.origin() != null
+        || LoopDevices.isUsed(bytes)
+        || SparseFile.onDisk(bytes) > 0) {
+      throw PlatterException.of(
+          Code.CONFLICT,
+          "the volume " + id + " has been used, or is made from something else",
+          "Only a new one can begin as an image.");
+    }
+    if (from.size() <= 0 || from.size() > volume.capacity()) {
+      throw PlatterException.of(
+          Code.INVALID,
+          "the image has %s, which does not fit on a volume of %s"
+              .formatted(ByteSize.of(from.size()), ByteSize.of(volume.capacity())),
+          "Make the claim larger.");
+    }
+    Durable.makeDirectories(drawn);
+    deleteMap(id);
+    Durable.publish(map(id), LazyVolume.nothing(from.size()));
+    moments.reached("before the record");
+    var out = volume.withDrawn(from);
+    publish(out);
+    moments.reached("after the record");
+    return out;
+  }
+
+  /** All of it is there, and lasts; it can be used either way. */
+  synchronized void completed(String id) throws IOException {
+    var volume = existing(id);
+    var drawn = volume.drawn();
+    if (drawn != null) {
+      publish(volume.withDrawn(new Drawn(drawn.digest(), drawn.size(), true)));
+    }
+  }
+
+  /** One that is complete is a volume like any other; nobody may use it as another any more. */
+  synchronized void undraw(String id) throws IOException {
+    var volume = existing(id);
+    if (volume.isWhole()) {
+      publish(volume.withDrawn(null));
+      moments.reached("before the map");
+      deleteMap(id);
+    }
+  }
+
+  /** Which of its blocks have come. */
+  Path map(String id) {
+    return drawn.resolve(id + ".map");
+  }
+
+  /** The same until the next boot. */
+  Path live(String id) {
+    return drawn.resolve(id + ".live");
+  }
+
+  private void deleteMap(String id) throws IOException {
+    Files.deleteIfExists(live(id));
+    Durable.delete(map(id));
+  }
+
+  private static void refuseHalf(Volume volume) {
+    if (!volume.isWhole()) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the disk of the volume " + volume.id() + " is still being fetched",
+          "It is tried again, until all of it is there.");
+    }
   }
 
   /** Never makes it smaller. Its device and its file system are told by {@link VolumeMounts}. */
@@ -209,6 +310,7 @@ public final class VolumeStore {
     if (known.isPresent()) {
       return known.get();
     }
+    refuseHalf(existing(volume));
     var source = bytes(existing(volume));
     reserve(SparseFile.onDisk(source));
     var id = id("snap", name);

@@ -1,0 +1,299 @@
+package dev.platter.node.volumes;
+
+import dev.platter.block.lazy.LazyVolume;
+import dev.platter.block.lazy.RemoteImage;
+import dev.platter.block.nbd.NbdServer;
+import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
+import dev.platter.node.durable.Durable;
+import dev.platter.node.volumes.Volume.Drawn;
+import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Volumes that begin as the disk of an image and are used while its bytes come ({@link
+ * LazyVolume}). The image is the one that the daemon of this node has, or is fetching; a VM uses
+ * such a volume by NBD, from here. Others wait until all of it is there.
+ *
+ * <p>What counts is the record of the volume and its map. A volume is served as long as somebody
+ * may have it by NBD: from when its record says so until it is complete and no device of it is left
+ * (when it is unstaged). So a driver that comes after one that was killed serves the same, and QEMU
+ * connects to it again.
+ *
+ * <p>The rest of a volume is fetched when nobody has waited for its image for a moment: what a
+ * guest reads when it boots comes first.
+ */
+public final class DrawnVolumes implements AutoCloseable {
+  private static final Duration QUIET = Duration.ofSeconds(2);
+
+  /** After so many times as long the rest is fetched whatever the guest does. */
+  private static final int PATIENCE = 30;
+
+  private static final Duration BETWEEN_TRIES = Duration.ofSeconds(5);
+  private static final Duration PAUSE = Duration.ofMillis(200);
+
+  /** After how many stretches of 1 MiB what has come is made to last. */
+  private static final int BETWEEN_SYNCS = 64;
+
+  private final VolumeStore store;
+  private final DrawnFiles files;
+  private final Path images;
+  private final Duration quiet;
+  private final NbdServer nbd = new NbdServer();
+  private final Map<String, Served> served = new HashMap<>();
+  private boolean closed;
+
+  private record Served(LazyVolume volume, RemoteImage image, Thread filler) {}
+
+  private DrawnVolumes(VolumeStore store, DrawnFiles files, Path images, Duration quiet) {
+    this.store = store;
+    this.files = files;
+    this.images = images;
+    this.quiet = quiet;
+  }
+
+  /**
+   * @param images the socket of the daemon's NBD server, whose exports are digests; there may be
+   *     nobody yet
+   */
+  public static DrawnVolumes start(VolumeStore store, DrawnFiles files, Path images)
+      throws IOException {
+    return start(store, files, images, QUIET);
+  }
+
+  /**
+   * @param quiet for how long nobody must have waited for an image before the rest is fetched
+   */
+  static DrawnVolumes start(VolumeStore store, DrawnFiles files, Path images, Duration quiet)
+      throws IOException {
+    var out = new DrawnVolumes(store, files, images, quiet);
+    try {
+      out.begin();
+      return out;
+    } catch (IOException | RuntimeException e) {
+      out.close();
+      throw e;
+    }
+  }
+
+  private synchronized void begin() throws IOException {
+    Durable.makeDirectories(files.notes());
+    try (var notes = Files.list(files.notes())) {
+      for (var note : notes.toList()) {
+        if (store.volume(String.valueOf(note.getFileName())).map(Volume::drawn).isEmpty()) {
+          Durable.delete(note);
+        }
+      }
+    }
+    for (var volume : store.volumes()) {
+      var drawn = volume.drawn();
+      if (drawn != null) {
+        reopen(volume, drawn);
+      }
+    }
+    Files.deleteIfExists(files.socket());
+    nbd.listen(UnixDomainSocketAddress.of(files.socket()));
+  }
+
+  /** One that cannot be opened is no reason to leave the others alone. */
+  private void reopen(Volume volume, Drawn drawn) {
+    try {
+      serve(volume, drawn);
+    } catch (IOException | RuntimeException e) {
+      System.err.println("the volume " + volume.id() + " cannot be served: " + e);
+    }
+  }
+
+  public VolumeStore store() {
+    return store;
+  }
+
+  /**
+   * The volume, which is blank and in nobody's hands, begins as the disk of this image from now on.
+   */
+  public synchronized void draw(String id, String digest, long size) throws IOException {
+    if (!digest.matches("sha256:[0-9a-f]{64}")) {
+      throw PlatterException.of(Code.INVALID, "not the digest of an image", "");
+    }
+    var volume = store.draw(id, new Drawn(digest, size, false));
+    var drawn = volume.drawn();
+    if (drawn != null) {
+      serve(volume, drawn);
+    }
+  }
+
+  private void serve(Volume volume, Drawn drawn) throws IOException {
+    var id = volume.id();
+    if (closed || served.containsKey(id)) {
+      return;
+    }
+    // First: without it a VM would read the device as it is.
+    Durable.publish(files.note(id), drawn.digest());
+    var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE);
+    var lazy = new LazyVolume(store.bytes(volume), store.map(id), store.live(id), image);
+    nbd.add(id, lazy);
+    var filler =
+        Thread.ofPlatform().name("fill " + id).daemon().unstarted(() -> fill(id, lazy, drawn));
+    served.put(id, new Served(lazy, image, filler));
+    filler.start();
+  }
+
+  private void fill(String id, LazyVolume volume, Drawn drawn) {
+    var begun = System.nanoTime();
+    var since = 0;
+    var more = !drawn.complete();
+    try {
+      while (more && isServed(id, volume)) {
+        if (volume.quiet().compareTo(quiet) < 0
+            && System.nanoTime() - begun < quiet.multipliedBy(PATIENCE).toNanos()) {
+          Thread.sleep(PAUSE);
+          continue;
+        }
+        try {
+          more = volume.fillSome();
+          if (++since % BETWEEN_SYNCS == 0 || !more) {
+            volume.flush();
+          }
+          if (!more) {
+            store.completed(id);
+          }
+        } catch (IOException | RuntimeException e) {
+          if (isServed(id, volume)) { // Such as when the pool is full.
+            more = true;
+            System.err.println("the volume " + id + " is not filled for now: " + e);
+            Thread.sleep(BETWEEN_TRIES);
+          }
+        }
+      }
+      release(id);
+    } catch (IOException | RuntimeException e) {
+      System.err.println("the volume " + id + " stays with the driver: " + e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private synchronized boolean isServed(String id, LazyVolume volume) {
+    var now = served.get(id);
+    return !closed && now != null && now.volume == volume;
+  }
+
+  private synchronized @Nullable Served find(String id) {
+    return served.get(id);
+  }
+
+  /**
+   * Fails while the volume is not to be had.
+   *
+   * @param byVm whether it is for a VM, which knows by its note that it has to use the socket
+   */
+  public void admit(String id, boolean byVm) throws IOException {
+    var volume = store.existing(id);
+    var drawn = volume.drawn();
+    if (drawn == null) {
+      return;
+    }
+    var here = find(id);
+    if (byVm && (here != null || drawn.complete())) {
+      return;
+    }
+    if (byVm) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the volume " + id + " has not all of its disk, and cannot be served",
+          "The log of the driver on this node says why.");
+    }
+    if (!drawn.complete()) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the disk of the volume is still being fetched: %s of %s"
+              .formatted(here == null ? "a part" : here.volume.percent() + " %", drawn.digest()),
+          "A VM can use it already; the pod starts when all of it is there.");
+    }
+    // Whoever looked at the device before may have left zeros in memory.
+    for (var device : LoopDevices.of(store.bytes(volume))) {
+      Tool.run("blockdev", "--flushbufs", device.path().toString());
+    }
+  }
+
+  /** Stops to serve a volume that is complete and has no device. */
+  public void release(String id) throws IOException {
+    Served gone;
+    synchronized (this) {
+      var volume = store.volume(id);
+      if (volume.isEmpty()
+          || volume.get().drawn() == null
+          || !volume.get().isWhole()
+          || LoopDevices.isUsed(store.bytes(volume.get()))) {
+        return;
+      }
+      gone = take(id);
+      store.undraw(id);
+    }
+    end(gone);
+  }
+
+  /** Of a volume that was deleted. */
+  public void forget(String id) throws IOException {
+    Served gone;
+    synchronized (this) {
+      if (store.volume(id).isPresent()) {
+        return;
+      }
+      gone = take(id);
+    }
+    end(gone);
+  }
+
+  private @Nullable Served take(String id) throws IOException {
+    var gone = served.remove(id);
+    if (gone != null) {
+      nbd.remove(id);
+      Durable.delete(files.note(id));
+    }
+    return gone;
+  }
+
+  private static void end(@Nullable Served gone) throws IOException {
+    if (gone != null) {
+      gone.image.close();
+      join(gone.filler);
+      gone.volume.close();
+    }
+  }
+
+  private static void join(Thread filler) {
+    if (!filler.equals(Thread.currentThread())) {
+      try {
+        filler.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Guests wait for who comes next. */
+  @Override
+  public void close() throws IOException {
+    List<Served> all;
+    synchronized (this) {
+      closed = true;
+      all = List.copyOf(served.values());
+      served.clear();
+    }
+    nbd.close(); // First: who waits for an image is to be cut off, and not to be told of an error.
+    for (var one : all) {
+      one.image.close();
+      join(one.filler);
+      one.volume.flush();
+      one.volume.close();
+    }
+  }
+}
