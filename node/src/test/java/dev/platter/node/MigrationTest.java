@@ -98,7 +98,8 @@ class MigrationTest {
   void whatTakesLongerThanItsSizeAllowsIsGivenUpAndStays() throws Exception {
     try (var a = nodes.open(0, Progress.NONE);
         var b = nodes.open(1, Progress.NONE)) {
-      a.run(nodes.manifest(""));
+      a.run(nodes.manifest("- {name: large, source: {blank: {}}, size: 256Mi}"));
+      nodes.qemu(0).fill(3, 34, "256M"); // little would be there at the first look
       var refused =
           catchThrowableOfType(
               PlatterException.class,

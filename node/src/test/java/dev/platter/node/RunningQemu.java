@@ -107,6 +107,11 @@ record RunningQemu(String uri, UUID uuid) {
   }
 
   /** The same on another SCSI disk, counted from 0. */
+  /** From its beginning. */
+  void fill(int target, int pattern, String length) {
+    io(target, "write -P " + pattern + " 0 " + length);
+  }
+
   void write(int target, int pattern, String offset) {
     io(target, "write -f -P " + pattern + " " + offset + " 64k");
   }
