@@ -86,7 +86,7 @@ final class Hosts {
   }
 
   /** Refuses all but https, plain http to this machine or where the operator said so. */
-  void requireAllowed(URI uri) throws IOException {
+  void requireSafe(URI uri) throws IOException {
     boolean safe =
         uri.getHost() != null
             && uri.getRawUserInfo() == null
@@ -105,12 +105,18 @@ final class Hosts {
               + Transport.show(uri)
               + ": only https, plain http to this machine, or what registries.conf calls insecure");
     }
-    settings.addresses().require(uri.getHost());
   }
 
-  /** Refuses to be led nearer to this machine than the server is that was asked first. */
-  void requireRedirect(URI asked, URI next) throws IOException {
-    settings.addresses().requireRedirect(asked.getHost(), next.getHost());
+  /**
+   * Refuses addresses that are not for everybody, and to be led nearer to this machine than the
+   * server is that was asked first. What a name meant is known for a minute, so it is to be
+   * connected to at once.
+   */
+  void requireAllowed(URI asked, URI uri) throws IOException {
+    settings.addresses().require(uri.getHost());
+    if (!Transport.sameOrigin(asked, uri)) {
+      settings.addresses().requireRedirect(asked.getHost(), uri.getHost());
+    }
   }
 
   /** Waits for a place among the requests to this host; run the answer to give it back. */

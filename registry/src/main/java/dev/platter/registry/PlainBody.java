@@ -25,6 +25,7 @@ final class PlainBody extends BufferStream {
   private final boolean measured;
   private long left;
   private long count;
+  private boolean inChunk;
   private boolean ended;
 
   PlainBody(PlainConnection connection, long length, String what, Runnable over) {
@@ -57,27 +58,29 @@ final class PlainBody extends BufferStream {
     }
   }
 
+  /** Fails before bytes are given, never after: whoever goes on elsewhere has counted them. */
   private int next(ByteBuffer into) throws IOException {
     if (left == 0 && (!chunked || !nextChunk())) {
       return -1;
     }
     int limit = into.limit();
-    into.limit((int) Math.min(limit, into.position() + left));
+    into.limit(into.position() + (int) Math.min(into.remaining(), left));
     int n = connection.read(into);
     into.limit(limit);
     if (n < 0 && measured) {
       throw new EOFException("the connection broke");
     }
     left -= Math.max(0, n);
-    if (left == 0 && chunked && !connection.line(LONGEST_LINE).isEmpty()) {
-      throw new ProtocolException("a chunk is longer than it says");
-    }
     return n;
   }
 
   /** False behind the last one. */
   private boolean nextChunk() throws IOException {
-    String size = connection.line(LONGEST_LINE).replaceFirst("[ \\t]*;.*", "");
+    if (inChunk && !connection.line(LONGEST_LINE).isEmpty()) {
+      throw new ProtocolException("a chunk is longer than it says");
+    }
+    inChunk = true;
+    String size = connection.line(LONGEST_LINE).replaceFirst("[ \\t]*(;.*)?$", "");
     if (!size.matches("[0-9A-Fa-f]{1,15}")) {
       throw new ProtocolException("a chunk does not begin with its length");
     }

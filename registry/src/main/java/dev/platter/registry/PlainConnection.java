@@ -23,6 +23,7 @@ final class PlainConnection implements AutoCloseable {
   private final SocketChannel channel;
   private final Duration patience;
   private final Selector selector;
+  private final SelectionKey key;
   private final long begun = System.nanoTime();
   private boolean inHead = true;
   private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER).limit(0);
@@ -33,10 +34,15 @@ final class PlainConnection implements AutoCloseable {
   PlainConnection(SocketChannel channel, Duration patience) throws IOException {
     this.channel = channel;
     this.patience = patience;
-    this.selector = Selector.open();
+    try {
+      this.selector = Selector.open();
+    } catch (IOException e) {
+      channel.close();
+      throw e;
+    }
     try {
       channel.configureBlocking(false);
-      channel.register(selector, SelectionKey.OP_READ);
+      this.key = channel.register(selector, SelectionKey.OP_READ);
     } catch (IOException | RuntimeException e) {
       close();
       throw e;
@@ -55,16 +61,20 @@ final class PlainConnection implements AutoCloseable {
   }
 
   private int receive(ByteBuffer into) throws IOException {
+    if (inHead && System.nanoTime() - begun > patience.toNanos()) {
+      throw new HttpTimeoutException("no answer for " + patience.toSeconds() + " s");
+    }
     int n = channel.read(into);
     while (n == 0 && into.hasRemaining()) {
-      await();
+      await(SelectionKey.OP_READ);
       n = channel.read(into);
     }
     return n;
   }
 
   /** An interrupt ends the wait, and the connection. */
-  private void await() throws IOException {
+  private void await(int operation) throws IOException {
+    key.interestOps(operation);
     long now = System.nanoTime();
     long end = inHead ? begun + patience.toNanos() : now + patience.toNanos();
     selector.selectedKeys().clear();
@@ -83,7 +93,7 @@ final class PlainConnection implements AutoCloseable {
     inHead = false;
   }
 
-  /** A line without its end. */
+  /** A line without its end, and with all else. */
   String line(int most) throws IOException {
     var text = new StringBuilder();
     while (true) {
@@ -97,7 +107,8 @@ final class PlainConnection implements AutoCloseable {
       for (; buffer.hasRemaining(); ) {
         char c = (char) (buffer.get() & 0xff);
         if (c == '\n') {
-          return text.toString().stripTrailing();
+          int last = text.length() - 1;
+          return last >= 0 && text.charAt(last) == '\r' ? text.substring(0, last) : text.toString();
         }
         if (text.length() >= most) {
           throw new ProtocolException("the head of the answer is too long");
@@ -107,11 +118,13 @@ final class PlainConnection implements AutoCloseable {
     }
   }
 
-  /** Some hundred bytes, which a new connection always has room for. */
+  /** Some hundred bytes, for which a new connection has room at once, unless addresses are long. */
   void write(String text) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(text.getBytes(ISO_8859_1));
     while (bytes.hasRemaining()) {
-      channel.write(bytes);
+      if (channel.write(bytes) == 0) {
+        await(SelectionKey.OP_WRITE);
+      }
     }
   }
 

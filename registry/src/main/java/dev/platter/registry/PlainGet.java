@@ -41,7 +41,8 @@ final class PlainGet {
   private static final Pattern STATUS =
       Pattern.compile("HTTP/1\\.[01] (?<status>[1-5][0-9]{2})( .*)?");
   private static final Pattern HEADER =
-      Pattern.compile("(?<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):(?<value>[^\\x00]*)");
+      Pattern.compile(
+          "(?<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):(?<value>[\\t\\x20-\\x7e\\x80-\\xff]*)");
 
   private PlainGet() {}
 
@@ -80,10 +81,16 @@ final class PlainGet {
   private static SocketChannel connected(URI uri) throws IOException {
     int port = uri.getPort() < 0 ? 80 : uri.getPort();
     @Nullable IOException failure = null;
-    for (InetAddress address : InetAddress.getAllByName(uri.getHost())) {
+    InetAddress[] addresses = InetAddress.getAllByName(uri.getHost());
+    long end = System.nanoTime() + CONNECT_MILLIS * 1_000_000L;
+    for (int i = 0; i < addresses.length; i++) {
       SocketChannel channel = SocketChannel.open();
       try {
-        channel.socket().connect(new InetSocketAddress(address, port), CONNECT_MILLIS);
+        // Each has its share of the time that is left, and none has no time at all.
+        long share = (end - System.nanoTime()) / 1_000_000 / (addresses.length - i);
+        channel
+            .socket()
+            .connect(new InetSocketAddress(addresses[i], port), (int) Math.max(1, share));
         channel.socket().setTcpNoDelay(true);
         return channel;
       } catch (SocketTimeoutException e) { // It would count as an interrupt.
@@ -125,7 +132,7 @@ final class PlainGet {
       Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
       left -= first.length();
       for (String line = connection.line(left); !line.isEmpty(); line = connection.line(left)) {
-        left -= line.length();
+        left -= line.length() + 2;
         Matcher header = HEADER.matcher(line);
         if (!header.matches()) {
           throw new ProtocolException("a header of the answer is not NAME: VALUE on one line");

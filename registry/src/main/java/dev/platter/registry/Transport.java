@@ -70,7 +70,7 @@ final class Transport {
     URI uri = call.uri();
     @Nullable String credentials = authorization;
     for (int redirects = 0; redirects <= REDIRECTS; redirects++) {
-      HttpResponse<InputStream> response = attempts(call.to(uri), credentials);
+      HttpResponse<InputStream> response = attempts(call.uri(), call.to(uri), credentials);
       int status = response.statusCode();
       // 301 to 303 turn a request into a GET; only 307 and 308 promise to leave it as it is.
       boolean readOnly = call.method().equals("GET") || call.method().equals("HEAD");
@@ -81,7 +81,6 @@ final class Transport {
       URI next = next(uri, response.headers().firstValue("Location").orElse(""));
       if (!sameOrigin(uri, next)) {
         credentials = null;
-        hosts.requireRedirect(call.uri(), next);
       }
       uri = next;
     }
@@ -92,7 +91,7 @@ final class Transport {
   /** Whether the peer has TLS. One that is slow to say so has not said that it has none. */
   boolean speaksTls(URI uri) throws IOException {
     try {
-      once(Call.get(uri, "*/*"), null).body().close();
+      once(uri, Call.get(uri, "*/*"), null).body().close();
       return true;
     } catch (SSLException | ConnectException e) {
       return false;
@@ -104,7 +103,10 @@ final class Transport {
     }
   }
 
-  private HttpResponse<InputStream> attempts(Call call, @Nullable String authorization)
+  /**
+   * @param asked where redirects, if any, began
+   */
+  private HttpResponse<InputStream> attempts(URI asked, Call call, @Nullable String authorization)
       throws IOException {
     int attempts = call.isIdempotent() ? ATTEMPTS : 1;
     Backoff backoff = backoff();
@@ -112,7 +114,7 @@ final class Transport {
     for (int attempt = 1; ; attempt++) {
       @Nullable HttpResponse<InputStream> response = null;
       try {
-        response = once(call, authorization);
+        response = once(asked, call, authorization);
         if (!isTemporary(response.statusCode())) {
           return response;
         }
@@ -144,13 +146,15 @@ final class Transport {
     }
   }
 
-  private HttpResponse<InputStream> once(Call call, @Nullable String authorization)
+  /** Addresses are checked each time, when all that is left to do is to connect. */
+  private HttpResponse<InputStream> once(URI asked, Call call, @Nullable String authorization)
       throws IOException {
-    hosts.requireAllowed(call.uri());
+    hosts.requireSafe(call.uri());
     HttpRequest request = request(call, authorization);
     Runnable leave = hosts.enter(call.uri(), patience.multipliedBy(2));
     boolean answered = false;
     try {
+      hosts.requireAllowed(asked, call.uri());
       String what = show(call.uri());
       HttpResponse<InputStream> response =
           hosts.isPlainGet(call)

@@ -161,16 +161,23 @@ public final class WebFiles {
     boolean right =
         range.matches()
             && Long.parseLong(range.group("from")) == from
-            && Long.parseLong(range.group("to")) == Long.parseLong(range.group("size")) - 1;
+            && Long.parseLong(range.group("to")) == Long.parseLong(range.group("size")) - 1
+            && ends(response.headers());
     if (!right) {
       response.body().close();
       throw new RegistryException(
           PROTOCOL,
-          "%s was asked for the bytes from %d on and answered with others"
+          "%s was asked for the bytes from %d on and answered with others, or without a length"
               .formatted(Transport.show(file), from));
     }
     return new Bytes(
         version, from, Long.parseLong(range.group("size")), response.uri(), response.body());
+  }
+
+  /** Whether it can be told from an answer that it was cut short. */
+  private static boolean ends(HttpHeaders headers) {
+    return headers.firstValue("Content-Length").isPresent()
+        || headers.firstValue("Transfer-Encoding").isPresent();
   }
 
   private static Bytes whole(URI file, HttpResponse<InputStream> response) throws IOException {
@@ -188,7 +195,7 @@ public final class WebFiles {
     HttpHeaders headers = response.headers();
     String encoding = headers.firstValue("Content-Encoding").orElse("identity");
     OptionalLong length = headers.firstValueAsLong("Content-Length");
-    boolean ends = length.isPresent() || headers.firstValue("Transfer-Encoding").isPresent();
+    boolean ends = ends(headers);
     if (!encoding.equals("identity") || !ends) {
       response.body().close();
       throw new RegistryException(

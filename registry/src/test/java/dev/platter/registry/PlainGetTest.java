@@ -148,10 +148,26 @@ class PlainGetTest {
         .isEqualTo(RegistryException.Kind.UNAVAILABLE);
   }
 
+  /** Who goes on with another connection has counted what it was given, and nothing else. */
+  @Test
+  void noByteIsGivenByAReadThatFails() throws IOException {
+    var answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello";
+    try (var bytes = answering(answer).getFrom(url(), 0, WebFiles.Version.UNKNOWN)) {
+      var body = (PlainBody) bytes.body();
+      var into = ByteBuffer.allocate(100);
+      while (into.position() < 5) {
+        body.read(into);
+      }
+      assertThatThrownBy(() -> body.read(into)).isInstanceOf(RegistryException.class);
+      assertThat(into.position()).isEqualTo(5);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
         "",
+        "HTTP/1.1 200 OK\r\nETag: \"a\u0001b\"\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nContent-Len",
         "SSH-2.0-OpenSSH\r\n",
         "HTTP/2 200\r\n\r\n",
@@ -174,6 +190,24 @@ class PlainGetTest {
         .hasMessageContaining("too long");
     assertThatThrownBy(() -> text(answering("HTTP/1.1 100 Continue\r\n\r\n".repeat(100))))
         .isInstanceOf(RegistryException.class);
+  }
+
+  @Test
+  void whatAHeadIsPaddedWithCounts() {
+    var padded = "HTTP/1.1 200 OK\r\n" + ("A:" + " ".repeat(10_000) + "\r\n").repeat(10);
+    assertThatThrownBy(() -> text(answering(padded + "Content-Length: 0\r\n\r\n")))
+        .isInstanceOf(RegistryException.class)
+        .hasMessageContaining("too long");
+  }
+
+  @Test
+  void aServerThatDoesNotReadTheRequestIsGivenUp() {
+    var address = url() + "x".repeat(16 << 20);
+    var files = new WebFiles(RegistrySettings.defaults(), Duration.ofMillis(1), PATIENCE);
+    assertThatThrownBy(
+            () -> files.getFrom(URI.create(address), 0, WebFiles.Version.UNKNOWN).close())
+        .isInstanceOf(RegistryException.class)
+        .hasMessageContaining("no answer for 1 s");
   }
 
   @Test

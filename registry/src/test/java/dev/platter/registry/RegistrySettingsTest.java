@@ -196,10 +196,10 @@ class RegistrySettingsTest {
   @Test
   void plainHttpElsewhereNeedsTheOperatorsWord() throws IOException {
     var hosts = new Hosts(settings(List.of(RegistryConfig.insecure("r.example.com:5000"))), false);
-    hosts.requireAllowed(URI.create("http://r.example.com:5000/v2/"));
+    hosts.requireSafe(URI.create("http://r.example.com:5000/v2/"));
     for (String uri :
         List.of("http://r.example.com/v2/", "http://r.example.com:5001/", "http://x.io/")) {
-      assertThatThrownBy(() -> hosts.requireAllowed(URI.create(uri)))
+      assertThatThrownBy(() -> hosts.requireSafe(URI.create(uri)))
           .hasMessageContaining("refused to go to");
     }
   }

@@ -3,6 +3,7 @@ package dev.platter.node.fill;
 import dev.platter.image.BufferStream;
 import dev.platter.registry.RegistryException;
 import dev.platter.registry.WebFiles;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.URI;
@@ -45,24 +46,28 @@ final class WebStream extends BufferStream {
 
   @Override
   public int read(ByteBuffer into) throws IOException {
+    int position = into.position();
     while (true) {
       try {
         int n = BufferStream.of(bytes.body()).read(into);
-        if (n > 0) {
-          at += n;
-          failures = 0;
+        if (n >= 0 || bytes.size() < 0 || at == bytes.size()) {
+          at += Math.max(0, n);
+          failures = n > 0 ? 0 : failures;
+          return n;
         }
-        return n;
+        goOn(new EOFException("%s ended at byte %d".formatted(url.getHost(), at)));
       } catch (RegistryException e) {
+        if (e.kind() != RegistryException.Kind.UNAVAILABLE) {
+          throw e;
+        }
         goOn(e);
       }
+      into.position(position);
     }
   }
 
-  private void goOn(RegistryException cause) throws IOException {
-    if (cause.kind() != RegistryException.Kind.UNAVAILABLE
-        || !bytes.version().isKnown()
-        || ++failures >= TRIES) {
+  private void goOn(IOException cause) throws IOException {
+    if (!bytes.version().isKnown() || ++failures >= TRIES) {
       throw cause;
     }
     pause();
