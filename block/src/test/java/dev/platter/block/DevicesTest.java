@@ -173,13 +173,17 @@ class DevicesTest {
   @Test
   void aDeviceThatIsClosedDoesNotReadTheFileThatHasItsNumberNow() throws IOException {
     Path path = Files.write(directory.resolve("disk.raw"), new byte[8192]);
-    var device = FileDevice.openReadOnly(path);
+    var device = FileDevice.openToWrite(path);
     device.close();
     device.close();
     try (var _ = FileDevice.openReadOnly(path);
         var _ = FileDevice.openReadOnly(path)) {
       assertThatThrownBy(() -> device.readNow(0, ByteBuffer.allocateDirect(4096)))
           .isInstanceOf(ClosedChannelException.class);
+      assertThatThrownBy(() -> device.trim(0, 4096)).isInstanceOf(ClosedChannelException.class);
+      assertThatThrownBy(() -> device.zero(0, 4096, false))
+          .isInstanceOf(ClosedChannelException.class);
+      assertThatThrownBy(() -> device.extents(0, 4096)).isInstanceOf(ClosedChannelException.class);
     }
   }
 

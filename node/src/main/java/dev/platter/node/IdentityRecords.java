@@ -293,7 +293,7 @@ record IdentityRecords(StateLayout layout) {
 
   /** Most that are looked for are not there, and an exception costs more than the question. */
   private static List<IdentityDisk> read(Path record) throws IOException {
-    if (!Files.exists(record)) {
+    if (Files.notExists(record)) {
       return List.of();
     }
     try {

@@ -178,8 +178,11 @@ final class FilledBlocks implements AutoCloseable {
     return next(block, end, false) == end;
   }
 
-  /** Its bytes have been written before. */
-  void set(long block, long end) {
+  /**
+   * Its bytes have been written before. Whoever sees the bit and has it saved finds it among those
+   * that are to be saved.
+   */
+  synchronized void set(long block, long end) {
     var most = Math.min(end, blocks);
     for (var at = block; at < most; ) {
       var to = Math.min(most, (at / Long.SIZE + 1) * Long.SIZE);

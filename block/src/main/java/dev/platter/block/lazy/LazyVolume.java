@@ -267,7 +267,7 @@ public final class LazyVolume implements BlockDevice {
         var runs = file.extents(at, stop - at);
         out.addAll(runs.subList(0, Math.min(runs.size(), MOST_EXTENTS - out.size())));
         at = offset + out.stream().mapToLong(Extent::length).sum();
-      } else {
+      } else if (stop > at) { // Else it has come just now.
         out.add(new Extent(stop - at, Extent.Kind.DATA));
         at = stop;
       }
@@ -284,6 +284,7 @@ public final class LazyVolume implements BlockDevice {
     var block = blocks.next(filledUpTo, blocks.count(), false);
     filledUpTo = block;
     if (block >= blocks.count()) {
+      buffers.clear();
       return false;
     }
     fillStretch(block, blocks.count());

@@ -10,7 +10,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * The disk of an image that another process of this machine serves. That may be gone for a while,
@@ -23,24 +27,31 @@ public final class RemoteImage implements BlockDevice {
   /** A registry may be away for longer; then it is asked anew. */
   private static final Duration PATIENCE = Duration.ofMinutes(5);
 
-  private static final int MOST_IDLE = 8;
+  private static final String OVER = "nobody reads the image any more";
+  private static final int MOST_IDLE = 2;
+  private static final Duration BETWEEN_WORDS = Duration.ofMinutes(1);
 
   private final Path socket;
   private final String export;
   private final long size;
   private final Duration pause;
+  private final Consumer<String> log;
   private final Deque<NbdClient> idle = new ArrayDeque<>();
+  private final Set<NbdClient> busy = new HashSet<>();
+  private long said = System.nanoTime();
   private boolean closed;
 
   /**
    * @param size that it must have
    * @param pause between two tries
+   * @param log is told once a minute why somebody waits
    */
-  public RemoteImage(Path socket, String export, long size, Duration pause) {
+  public RemoteImage(Path socket, String export, long size, Duration pause, Consumer<String> log) {
     this.socket = socket;
     this.export = export;
     this.size = size;
     this.pause = pause;
+    this.log = log;
   }
 
   @Override
@@ -65,7 +76,7 @@ public final class RemoteImage implements BlockDevice {
         try {
           out = use.with(client);
         } catch (IOException | RuntimeException e) {
-          client.close();
+          drop(client);
           throw e;
         }
         give(client);
@@ -79,10 +90,12 @@ public final class RemoteImage implements BlockDevice {
   private NbdClient take() throws IOException {
     synchronized (this) {
       if (closed) {
-        throw new IOException("nobody reads the image any more");
+        throw new IOException(OVER);
       }
       if (!idle.isEmpty()) {
-        return idle.pop();
+        var client = idle.pop();
+        busy.add(client);
+        return client;
       }
     }
     var client =
@@ -92,11 +105,26 @@ public final class RemoteImage implements BlockDevice {
       throw new IOException(
           "the image " + export + " has " + client.size() + " bytes and not " + size);
     }
-    return client;
+    synchronized (this) {
+      if (!closed) {
+        busy.add(client);
+        return client;
+      }
+    }
+    client.close();
+    throw new IOException(OVER);
+  }
+
+  private void drop(NbdClient client) throws IOException {
+    synchronized (this) {
+      busy.remove(client);
+    }
+    client.close();
   }
 
   private void give(NbdClient client) throws IOException {
     synchronized (this) {
+      busy.remove(client);
       if (!closed && idle.size() < MOST_IDLE) {
         idle.push(client);
         return;
@@ -106,10 +134,18 @@ public final class RemoteImage implements BlockDevice {
   }
 
   private void await(IOException why) throws IOException {
+    var tell = false;
     synchronized (this) {
       if (closed) {
         throw why;
       }
+      if (System.nanoTime() - said > BETWEEN_WORDS.toNanos()) {
+        said = System.nanoTime();
+        tell = true;
+      }
+    }
+    if (tell) {
+      log.accept("the image " + export + " is still waited for: " + why.getMessage());
     }
     try {
       Thread.sleep(pause);
@@ -158,7 +194,7 @@ public final class RemoteImage implements BlockDevice {
     List<NbdClient> left;
     synchronized (this) {
       closed = true;
-      left = List.copyOf(idle);
+      left = Stream.concat(idle.stream(), busy.stream()).toList();
       idle.clear();
     }
     for (var client : left) {

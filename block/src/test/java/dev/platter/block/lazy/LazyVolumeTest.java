@@ -141,7 +141,8 @@ class LazyVolumeTest {
 
   @Test
   void aWholeBlockIsWrittenWithoutTheImage() throws IOException {
-    try (var none = new RemoteImage(directory.resolve("nobody"), "", IMAGE, Duration.ofDays(1));
+    try (var none =
+            new RemoteImage(directory.resolve("nobody"), "", IMAGE, Duration.ofDays(1), _ -> {});
         var volume = open(none, "first")) {
       var bytes = write(volume, BLOCK, 2 * BLOCK);
       assertThat(volume.ready(BLOCK, 2 * BLOCK)).isTrue();
@@ -196,7 +197,7 @@ class LazyVolumeTest {
   void qemuReadsAndWritesItOverNbdWhileTheServerOfTheImageComesLate() throws Exception {
     var images = directory.resolve("images.sock");
     var volumes = directory.resolve("volumes.sock");
-    try (var remote = new RemoteImage(images, "base", IMAGE, Duration.ofMillis(20));
+    try (var remote = new RemoteImage(images, "base", IMAGE, Duration.ofMillis(20), _ -> {});
         var volume = open(remote, "first");
         var server = new NbdServer();
         var late = new NbdServer()) {

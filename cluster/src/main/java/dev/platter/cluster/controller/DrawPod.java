@@ -61,21 +61,32 @@ final class DrawPod {
 
   /** One that has the volume of the prime claim begin as the image. */
   static Pod draw(DiskImport disk, PersistentVolumeClaim claim, SourceKey key, String node) {
-    return pod(disk, claim, key, node, Names.FILL_DRAW);
+    return pod(disk, claim, key, node, Names.FILL_DRAW, String.valueOf(reference(disk)));
   }
 
-  /** One that only stays. */
-  static Pod stay(DiskImport disk, PersistentVolumeClaim claim, SourceKey key, String node) {
-    return pod(disk, claim, key, node, Names.FILL_STAY);
+  /**
+   * One that only stays.
+   *
+   * @param digest of the image that the volume began as, whatever the object says by now
+   */
+  static Pod stay(
+      DiskImport disk, PersistentVolumeClaim claim, SourceKey key, String node, String digest) {
+    var image = String.valueOf(reference(disk));
+    var same = image.substring(0, image.indexOf('@') + 1) + digest;
+    return pod(disk, claim, key, node, Names.FILL_STAY, same);
   }
 
   private static Pod pod(
-      DiskImport disk, PersistentVolumeClaim claim, SourceKey key, String node, String word) {
+      DiskImport disk,
+      PersistentVolumeClaim claim,
+      SourceKey key,
+      String node,
+      String word,
+      String image) {
     var meta = PrimeClaim.metadata(claim, key);
     meta.getAnnotations().put(Names.FILLS_GENERATION, disk.version());
     meta.getAnnotations().put(Names.TARGET_RUNTIME, Names.OUR_RUNTIME);
     meta.getAnnotations().put(Names.FILL, word);
-    var image = String.valueOf(reference(disk));
     meta.getAnnotations().put(Names.FILLS_DIGEST, image.substring(image.indexOf('@') + 1));
     var registry = disk.getSpec().source().registry();
     var secret = registry == null ? null : registry.pullSecret();

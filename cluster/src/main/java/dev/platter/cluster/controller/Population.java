@@ -129,8 +129,18 @@ final class Population {
       var result = FillPod.result(pod);
       return failed(claim, Reason.of(result.reason()), result.message(), before);
     }
+    if (PrimeClaim.hasLostItsNode(prime)) {
+      return withoutNode(claim, prime, before);
+    }
     var work = atWork.follow(source, prime, pod, before);
     return DrawPod.is(pod) ? new Look(work.claim(), SOON) : work;
+  }
+
+  /** The driver has no room for it there. */
+  private Look withoutNode(
+      PersistentVolumeClaim claim, PersistentVolumeClaim prime, FilledClaim before) {
+    var why = cluster.complaint(prime).orElseGet(Reason.PROVISIONING_FAILED::sentence);
+    return failed(claim, Reason.PROVISIONING_FAILED, why, before);
   }
 
   /** What the claim names cannot be had: nothing is begun for it, and what was begun goes. */
@@ -171,7 +181,7 @@ final class Population {
     if (!PrimeClaim.isBound(claim)) {
       return new Look(before, SOON);
     }
-    var rest = rest(source, claim, before.withDigest(digest));
+    var rest = rest(source, claim, digest, before.withDigest(digest));
     if (rest != null) {
       return rest;
     }
@@ -184,27 +194,39 @@ final class Population {
         Duration.ZERO);
   }
 
+  /** Has a pod see to the rest of the image that the claim's volume began as, if one can. */
+  private String stay(ClaimSource source, PersistentVolumeClaim claim, String digest) {
+    var node = PrimeClaim.selectedNode(claim);
+    if (node == null || !(source instanceof DiskImport disk) || !DrawPod.isPossible(disk, claim)) {
+      return "The rest of the image comes if the node needs no login for it: the object, which was"
+          + " changed, does not say where it is any more.";
+    }
+    cluster.create(DrawPod.stay(disk, claim, SourceKey.of(source), node, digest));
+    return "The pod that sees to it comes anew.";
+  }
+
   /**
    * A volume that began as an image can be used while the rest of it is fetched. Until the node has
    * all of the image there is a pod for it; null if it has, or nobody knows of one.
    */
-  private @Nullable Look rest(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
+  private @Nullable Look rest(
+      ClaimSource source, PersistentVolumeClaim claim, String digest, FilledClaim before) {
     var pod = cluster.pod(PrimeClaim.key(claim));
     if (pod == null ? !isDrawn(before) : !DrawPod.is(pod) || FillerPod.succeeded(pod)) {
       return null;
     }
     remove(claim, cluster.claim(PrimeClaim.key(claim)));
     var now = before.withPod(PrimeClaim.name(claim), null).withoutRetry();
-    if (pod == null || FillerPod.failed(pod)) {
-      remove(claim, pod);
-      if (pod == null && source instanceof DiskImport disk) {
-        var node = PrimeClaim.selectedNode(claim);
-        if (node != null && DrawPod.isPossible(disk, claim)) {
-          cluster.create(DrawPod.stay(disk, claim, SourceKey.of(source), node));
-        }
-      }
+    if (pod == null) {
       return new Look(
-          now.at(FillPhase.FILLING, Reason.DRAWING, "The pod that sees to it comes anew."), LATER);
+          now.at(FillPhase.FILLING, Reason.DRAWING, stay(source, claim, digest)), LATER);
+    }
+    if (FillerPod.failed(pod)) {
+      remove(claim, pod);
+      var why = FillPod.result(pod).message();
+      return new Look(
+          now.at(FillPhase.FILLING, Reason.DRAWING, why + " The pod that sees to it comes anew."),
+          LATER);
     }
     var said = FillerPod.says(pod);
     var message = said.reason() == Reason.DRAWING ? " " + said.message() : "";
@@ -263,7 +285,7 @@ final class Population {
       case Way.Draw draw -> {
         var node = Objects.requireNonNull(PrimeClaim.selectedNode(claim));
         var pod = cluster.create(DrawPod.draw(draw.disk(), claim, key, node));
-        cluster.create(PrimeClaim.of(claim, key, pod));
+        cluster.create(PrimeClaim.of(claim, key, pod, node));
         yield filling(
             blank.withPod(pod.getMetadata().getName(), null),
             "A volume is made for it, and the image is looked up.");
@@ -289,11 +311,10 @@ final class Population {
       clear(claim);
       return filling(before.withoutRetry(), "What it was to be made from is gone; it begins anew.");
     }
-    var complaint = cluster.complaint(prime).orElse(null);
     if (PrimeClaim.hasLostItsNode(prime)) {
-      var why = complaint == null ? Reason.PROVISIONING_FAILED.sentence() : complaint;
-      return failed(claim, Reason.PROVISIONING_FAILED, why, before);
+      return withoutNode(claim, prime, before);
     }
+    var complaint = cluster.complaint(prime).orElse(null);
     return complaint == null
         ? filling(before, "A volume is made for it from a snapshot.")
         : new Look(before.at(FillPhase.FILLING, Reason.PROVISIONING_FAILED, complaint), LATER);

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * It belongs to the other and goes with it.
  */
 final class PrimeClaim {
-  private static final String SELECTED_NODE = "volume.kubernetes.io/selected-node";
+  static final String SELECTED_NODE = "volume.kubernetes.io/selected-node";
 
   private PrimeClaim() {}
 
@@ -114,6 +114,14 @@ final class PrimeClaim {
   static PersistentVolumeClaim of(PersistentVolumeClaim claim, SourceKey source, Pod pod) {
     var out = on(selectedNode(claim), claim, source).build();
     out.getMetadata().getAnnotations().put(Names.FILLED_BY, pod.getMetadata().getUid());
+    return out;
+  }
+
+  /** One whose volume begins as an image on that node. */
+  static PersistentVolumeClaim of(
+      PersistentVolumeClaim claim, SourceKey source, Pod pod, String node) {
+    var out = of(claim, source, pod);
+    out.getMetadata().getAnnotations().put(Names.FILLS_NODE, node);
     return out;
   }
 

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Fills {
   private static final Duration POLL = Duration.ofMillis(300);
+  private static final Duration LONGEST_POLL = Duration.ofSeconds(5);
 
   private final PodVms vms;
   private final Api api;
@@ -118,7 +119,7 @@ final class Fills {
   /** Of the volume that was made for the pod to fill; it may be on its way. */
   private String handle(Pod pod) throws InterruptedException {
     var meta = pod.getMetadata();
-    while (true) {
+    for (var pause = POLL; ; pause = longer(pause)) {
       var claim =
           api.claim(meta.getNamespace(), meta.getName())
               .filter(found -> meta.getUid().equals(filler(found)));
@@ -129,14 +130,24 @@ final class Fills {
               .filter(found -> claim.get().getMetadata().getUid().equals(owner(found)))
               .map(found -> found.getSpec().getCsi());
       if (volume.isPresent()) {
+        // Nobody's file system is to be mounted that comes out of an image.
+        if (!"Block".equals(claim.get().getSpec().getVolumeMode())) {
+          throw PlatterException.of(
+              Code.INVALID, "only a claim with volumeMode: Block can begin as an image", "");
+        }
         if (!volume.get().getDriver().equals(Names.VOLUME_DRIVER)) {
           throw PlatterException.of(
               Code.INVALID, "the volume is not one of " + Names.VOLUME_DRIVER, "");
         }
         return volume.get().getVolumeHandle();
       }
-      Thread.sleep(POLL);
+      Thread.sleep(pause);
     }
+  }
+
+  private static Duration longer(Duration pause) {
+    var next = pause.multipliedBy(5).dividedBy(4);
+    return next.compareTo(LONGEST_POLL) > 0 ? LONGEST_POLL : next;
   }
 
   private static @Nullable String filler(PersistentVolumeClaim claim) {

@@ -212,6 +212,39 @@ class DrawingTest {
     assertThat(filler()).as("which has the login").isNotNull();
   }
 
+  /** As the provisioner does where a node is full: then it is for the scheduler, or for later. */
+  @Test
+  void aNodeWithoutRoomIsToldAndTriedNoMore() {
+    world.ends = _ -> "Running";
+    vmWith("root");
+    world.full.add("node1");
+    world.reconciler.reconcile(KEY);
+    world.othersAct();
+    world.reconciler.reconcile(KEY);
+    assertThat(world.said("root").phase()).isEqualTo(FillPhase.RETRYING);
+    assertThat(world.said("root").reason()).isEqualTo(Reason.PROVISIONING_FAILED.word());
+    world.full.clear();
+    world.ends = _ -> "Succeeded";
+    world.settle();
+    world.settle();
+    assertThat(world.said("root").phase()).isEqualTo(FillPhase.FILLED);
+    assertThat(world.drawn).isEmpty();
+  }
+
+  @Test
+  void thePodThatComesAnewHasTheImageThatTheVolumeBeganAs() {
+    world.ends = _ -> "Running";
+    vmWith("root");
+    world.settle();
+    var digest = "sha256:" + "2".repeat(64);
+    var disk = cluster.all(DiskImport.class).getFirst();
+    disk.setSpec(new DiskImport.Spec(disk.getSpec().source(), digest, null, null));
+    cluster.objects.remove(FakePopulations.key(Objects.requireNonNull(filler())));
+    world.settle();
+    assertThat(Objects.requireNonNull(filler()).getSpec().getContainers().getFirst().getImage())
+        .isEqualTo("virtlet.cloud/registry.example/disks/debian@" + FillingCluster.DIGEST);
+  }
+
   @Test
   void whatANodeCannotFetchIsWrittenByAPod() {
     world.ends = pod -> DrawPod.is(pod) ? "Failed" : "Succeeded";

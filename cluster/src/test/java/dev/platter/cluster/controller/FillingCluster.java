@@ -44,6 +44,9 @@ final class FillingCluster {
   /** Who signs for clients of CDI; null if none can send disks. */
   @Nullable Supplier<Authority> uploads;
 
+  /** Nodes on which the driver has no room. */
+  final Set<String> full = new HashSet<>();
+
   /** Volumes that began as an image. */
   final Set<String> drawn = new HashSet<>();
 
@@ -102,6 +105,9 @@ final class FillingCluster {
         claim.getStatus().setPhase("Bound");
       } else if (claim.getSpec().getVolumeName() != null) {
         claim.getStatus().setPhase("Lost");
+      } else if (claim.getSpec().getDataSourceRef() == null
+          && full.contains(String.valueOf(PrimeClaim.selectedNode(claim)))) {
+        claim.getMetadata().getAnnotations().remove(PrimeClaim.SELECTED_NODE);
       } else if (isMade(claim)) {
         provision(claim);
       }

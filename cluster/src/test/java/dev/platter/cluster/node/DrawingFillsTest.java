@@ -103,6 +103,7 @@ class DrawingFillsTest extends PodVmsScene {
         .addToAnnotations(Names.FILLED_BY, filler)
         .endMetadata()
         .withNewSpec()
+        .withVolumeMode("Block")
         .withVolumeName(volume)
         .endSpec()
         .build();
@@ -134,6 +135,17 @@ class DrawingFillsTest extends PodVmsScene {
     assertThat(drawn).containsExactly(HANDLE + " " + DIGEST + " " + (1 << 20));
     fills().await(pod(), _ -> {});
     assertThat(looks.get()).as("until all of the image is here").isEqualTo(3);
+  }
+
+  /** The kernel would mount what a tenant has made. */
+  @Test
+  void aFileSystemDoesNot() {
+    var claim = claim(uid(1), "pv");
+    claim.getSpec().setVolumeMode("Filesystem");
+    api.claims.add(claim);
+    api.volume = volume(Names.VOLUME_DRIVER, uid(2));
+    assertThatThrownBy(() -> fills().draw(pod())).hasMessageContaining("volumeMode: Block");
+    assertThat(drawn).isEmpty();
   }
 
   @Test

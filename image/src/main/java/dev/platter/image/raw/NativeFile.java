@@ -15,6 +15,7 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.locks.StampedLock;
+import java.util.function.LongSupplier;
 
 /**
  * A file descriptor of our own, for calls that need one, and a channel on the same file. The
@@ -101,7 +102,7 @@ public final class NativeFile implements Closeable {
     return true;
   }
 
-  /** Nobody closes the descriptor meanwhile: its number would soon be another file's. */
+  /** As {@link #whileOpen}, and often. */
   private long preadNow(ByteBuffer into, long at) throws IOException {
     long stamp = inUse.readLock();
     try {
@@ -116,6 +117,19 @@ public final class NativeFile implements Closeable {
     }
   }
 
+  /** Nobody closes the descriptor meanwhile: its number would soon be another file's. */
+  private long whileOpen(LongSupplier call) throws IOException {
+    long stamp = inUse.readLock();
+    try {
+      if (closed) {
+        throw new ClosedChannelException();
+      }
+      return call.getAsLong();
+    } finally {
+      inUse.unlockRead(stamp);
+    }
+  }
+
   public FileChannel channel() {
     return channel;
   }
@@ -127,7 +141,7 @@ public final class NativeFile implements Closeable {
 
   /** The size of a device, too, which the channel may not know. */
   long end() throws IOException {
-    return checked(Libc.lseek(fd, 0, Libc.SEEK_END));
+    return checked(whileOpen(() -> Libc.lseek(fd, 0, Libc.SEEK_END)));
   }
 
   /**
@@ -136,7 +150,7 @@ public final class NativeFile implements Closeable {
   long writeDirectly(MemorySegment bytes, long at) throws IOException {
     long n;
     do {
-      n = Libc.pwrite(fd, bytes, at);
+      n = whileOpen(() -> Libc.pwrite(fd, bytes, at));
     } while (n == -Libc.EINTR);
     return checked(n);
   }
@@ -155,7 +169,7 @@ public final class NativeFile implements Closeable {
 
   /** Where the next data starts at or after a position; -1 if only a hole is left. */
   public long nextData(long from) throws IOException {
-    long at = Libc.lseek(fd, from, Libc.SEEK_DATA);
+    long at = whileOpen(() -> Libc.lseek(fd, from, Libc.SEEK_DATA));
     if (at == -Libc.ENXIO) {
       return -1;
     }
@@ -168,13 +182,13 @@ public final class NativeFile implements Closeable {
 
   /** Where the data that {@link #nextData} found ends. */
   public long nextHole(long from) throws IOException {
-    long at = Libc.lseek(fd, from, Libc.SEEK_HOLE);
+    long at = whileOpen(() -> Libc.lseek(fd, from, Libc.SEEK_HOLE));
     return at == -Libc.EINVAL ? end() : checked(at);
   }
 
   /** Cuts or extends the file; what is added reads as zeros. */
   public void truncate(long size) throws IOException {
-    checked(Libc.ftruncate(fd, size));
+    checked(whileOpen(() -> Libc.ftruncate(fd, size)));
   }
 
   /** Gives a range back to the file system and makes it read as zeros; false where it cannot. */
@@ -193,9 +207,9 @@ public final class NativeFile implements Closeable {
   }
 
   private boolean allocate(int mode, long offset, long length) throws IOException {
-    int result;
+    long result;
     do {
-      result = Libc.fallocate(fd, mode, offset, length);
+      result = whileOpen(() -> Libc.fallocate(fd, mode, offset, length));
     } while (result == -Libc.EINTR);
     if (result == -Libc.EOPNOTSUPP) {
       return false;

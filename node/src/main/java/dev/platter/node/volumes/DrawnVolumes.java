@@ -31,10 +31,11 @@ import org.jspecify.annotations.Nullable;
  * guest reads when it boots comes first.
  */
 public final class DrawnVolumes implements AutoCloseable {
-  private static final Duration QUIET = Duration.ofSeconds(2);
+  /** Longer than the daemon waits for more of what it records as a boot: this is no part of it. */
+  private static final Duration QUIET = Duration.ofSeconds(20);
 
   /** After so many times as long the rest is fetched whatever the guest does. */
-  private static final int PATIENCE = 30;
+  private static final int PATIENCE = 15;
 
   private static final Duration BETWEEN_TRIES = Duration.ofSeconds(5);
   private static final Duration PAUSE = Duration.ofMillis(200);
@@ -136,16 +137,19 @@ public final class DrawnVolumes implements AutoCloseable {
     }
     // First: without it a VM would read the device as it is.
     Durable.publish(files.note(id), drawn.digest());
-    var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE);
+    var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE, System.err::println);
     var lazy = new LazyVolume(store.bytes(volume), store.map(id), store.live(id), image);
     nbd.add(id, lazy);
     var filler =
-        Thread.ofPlatform().name("fill " + id).daemon().unstarted(() -> fill(id, lazy, drawn));
+        Thread.ofPlatform()
+            .name("fill " + id)
+            .daemon()
+            .unstarted(() -> fill(id, lazy, image, drawn));
     served.put(id, new Served(lazy, image, filler));
     filler.start();
   }
 
-  private void fill(String id, LazyVolume volume, Drawn drawn) {
+  private void fill(String id, LazyVolume volume, RemoteImage image, Drawn drawn) {
     var begun = System.nanoTime();
     var since = 0;
     var more = !drawn.complete();
@@ -163,9 +167,11 @@ public final class DrawnVolumes implements AutoCloseable {
           }
           if (!more) {
             store.completed(id);
+            image.close(); // Nobody asks any more, and the daemon has other clients.
           }
-        } catch (IOException | RuntimeException e) {
-          if (isServed(id, volume)) { // Such as when the pool is full.
+        } catch (IOException | RuntimeException | InternalError e) {
+          // Such as when the pool is full; a page of a map is then an error of the JVM.
+          if (isServed(id, volume)) {
             more = true;
             System.err.println("the volume " + id + " is not filled for now: " + e);
             Thread.sleep(BETWEEN_TRIES);
@@ -200,16 +206,11 @@ public final class DrawnVolumes implements AutoCloseable {
     if (drawn == null) {
       return;
     }
-    var here = find(id);
-    if (byVm && (here != null || drawn.complete())) {
+    if (byVm) {
+      serveAgain(id);
       return;
     }
-    if (byVm) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "the volume " + id + " has not all of its disk, and cannot be served",
-          "The log of the driver on this node says why.");
-    }
+    var here = find(id);
     if (!drawn.complete()) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
@@ -220,6 +221,23 @@ public final class DrawnVolumes implements AutoCloseable {
     // Whoever looked at the device before may have left zeros in memory.
     for (var device : LoopDevices.of(store.bytes(volume))) {
       Tool.run("blockdev", "--flushbufs", device.path().toString());
+    }
+  }
+
+  /** What could not be opened when the driver started perhaps can be now. */
+  private synchronized void serveAgain(String id) throws IOException {
+    var volume = store.existing(id);
+    var drawn = volume.drawn();
+    try {
+      if (drawn != null) {
+        serve(volume, drawn);
+      }
+    } catch (IOException e) {
+      throw PlatterException.of(
+          Code.UNAVAILABLE,
+          "the volume %s begins as an image, and cannot be served: %s"
+              .formatted(id, e.getMessage()),
+          "Is there room in the pool? It is tried again.");
     }
   }
 
@@ -256,8 +274,8 @@ public final class DrawnVolumes implements AutoCloseable {
     var gone = served.remove(id);
     if (gone != null) {
       nbd.remove(id);
-      Durable.delete(files.note(id));
     }
+    Durable.delete(files.note(id));
     return gone;
   }
 

@@ -11,7 +11,9 @@ import dev.platter.model.ByteSize;
 import dev.platter.node.volumes.Volume.Drawn;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
+import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -144,6 +146,39 @@ class DrawnVolumesTest {
     Shell.run("cmp", "-n", IMAGE, raw, store.bytes(volume));
     var snapshot = store.snapshot("later", volume.id());
     store.deleteSnapshot(snapshot.id());
+  }
+
+  @Test
+  void whatCouldNotBeServedAtFirstIsWhenAVmWantsIt() throws Exception {
+    var volume = store.create("root", SIZE, null);
+    start(NEVER).draw(volume.id(), DIGEST, IMAGE);
+    drawn.close();
+    Files.delete(store.live(volume.id()));
+    Files.createDirectories(store.live(volume.id()).resolve("in-the-way"));
+    var volumes = start(NEVER);
+    assertThatThrownBy(() -> volumes.admit(volume.id(), true))
+        .hasMessageContaining("cannot be served");
+    Shell.run("rm", "-r", store.live(volume.id()));
+    volumes.admit(volume.id(), true);
+    serveImages();
+    Shell.run("qemu-img", "compare", "-f", "raw", "-F", "raw", uri(volume.id()), raw);
+  }
+
+  @Test
+  void nobodyWaitsForAnImageWhoseVolumeIsGone() throws Exception {
+    var volumes = start(AT_ONCE);
+    try (var silent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      silent.bind(UnixDomainSocketAddress.of(root.resolve("images.sock")));
+      var volume = store.create("root", SIZE, null);
+      volumes.draw(volume.id(), DIGEST, IMAGE);
+      silent.accept().close();
+      store.delete(volume.id());
+      volumes.forget(volume.id());
+    }
+    assertThat(files().digests()).isEmpty();
+    assertThat(Thread.getAllStackTraces().keySet())
+        .extracting(Thread::getName)
+        .noneMatch(name -> name.startsWith("fill "));
   }
 
   @Test
