@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A disk in a qcow2 file that nobody vouches for, read as it is: nothing is unpacked ahead. */
-public final class Qcow2Device implements BlockDevice {
+public final class Qcow2Device implements ReadOnlyDevice {
   private final Qcow2Reader reader;
 
   private Qcow2Device(Qcow2Reader reader) {
@@ -27,11 +27,6 @@ public final class Qcow2Device implements BlockDevice {
   @Override
   public long size() {
     return reader.virtualSize();
-  }
-
-  @Override
-  public boolean readOnly() {
-    return true;
   }
 
   @Override
@@ -72,28 +67,6 @@ public final class Qcow2Device implements BlockDevice {
       }
     }
   }
-
-  @Override
-  public void write(long offset, ByteBuffer from) throws IOException {
-    throw readOnlyFailure();
-  }
-
-  @Override
-  public void zero(long offset, long length, boolean mayTrim) throws IOException {
-    throw readOnlyFailure();
-  }
-
-  @Override
-  public void trim(long offset, long length) throws IOException {
-    throw readOnlyFailure();
-  }
-
-  private static IOException readOnlyFailure() {
-    return new IOException("a qcow2 file is served read only");
-  }
-
-  @Override
-  public void flush() {}
 
   @Override
   public void close() throws IOException {

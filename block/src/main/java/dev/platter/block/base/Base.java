@@ -1,7 +1,7 @@
 package dev.platter.block.base;
 
-import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.ReadOnlyDevice;
 import dev.platter.image.BadImageException;
 import dev.platter.image.BootTrace;
 import dev.platter.image.Digest;
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Only one process may have a directory open, which is its owner's to see to.
  */
-public final class Base implements BlockDevice {
+public final class Base implements ReadOnlyDevice {
   /** The unit in which a base is filled. */
   public static final int BLOCK = 64 << 10;
 
@@ -125,11 +125,6 @@ public final class Base implements BlockDevice {
   /** How the disk lay in the image: {@code raw} or {@code qcow2}. */
   public String format() {
     return filler.format();
-  }
-
-  @Override
-  public boolean readOnly() {
-    return true;
   }
 
   private static int blockAt(long offset) {
@@ -310,24 +305,6 @@ public final class Base implements BlockDevice {
       named = true;
     }
   }
-
-  @Override
-  public void write(long offset, ByteBuffer from) throws IOException {
-    throw new IOException("a base is read only");
-  }
-
-  @Override
-  public void zero(long offset, long length, boolean mayTrim) throws IOException {
-    throw new IOException("a base is read only");
-  }
-
-  @Override
-  public void trim(long offset, long length) throws IOException {
-    throw new IOException("a base is read only");
-  }
-
-  @Override
-  public void flush() {}
 
   /** Closes the disk file too; those who wait for blocks fail. */
   @Override

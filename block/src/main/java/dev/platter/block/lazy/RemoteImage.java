@@ -1,7 +1,7 @@
 package dev.platter.block.lazy;
 
-import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.ReadOnlyDevice;
 import dev.platter.block.nbd.NbdClient;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
@@ -21,7 +21,7 @@ import java.util.stream.Stream;
  * or not have the image open yet: whoever reads waits for it, however long that takes, as a guest
  * does for a base. Only {@link #close} ends that.
  */
-public final class RemoteImage implements BlockDevice {
+public final class RemoteImage implements ReadOnlyDevice {
   private static final Duration TO_CONNECT = Duration.ofSeconds(10);
 
   /** A registry may be away for longer; then it is asked anew. */
@@ -57,11 +57,6 @@ public final class RemoteImage implements BlockDevice {
   @Override
   public long size() {
     return size;
-  }
-
-  @Override
-  public boolean readOnly() {
-    return true;
   }
 
   private interface Use<T> {
@@ -169,24 +164,6 @@ public final class RemoteImage implements BlockDevice {
   public List<Extent> extents(long offset, long length) throws IOException {
     return ask(client -> client.extents(offset, length));
   }
-
-  @Override
-  public void write(long offset, ByteBuffer from) {
-    throw new UnsupportedOperationException("an image is read only");
-  }
-
-  @Override
-  public void zero(long offset, long length, boolean mayTrim) {
-    throw new UnsupportedOperationException("an image is read only");
-  }
-
-  @Override
-  public void trim(long offset, long length) {
-    throw new UnsupportedOperationException("an image is read only");
-  }
-
-  @Override
-  public void flush() {}
 
   /** Who waits for it gets an error. */
   @Override

@@ -2,6 +2,7 @@ package dev.platter.node.image;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
+import dev.platter.block.ReadOnlyDevice;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -12,7 +13,7 @@ import java.util.List;
  * The base of an image as guests read it, with an eye on when they do: while a guest boots, the
  * line is its alone, and the rest of the image is fetched after that.
  */
-final class ServedImage implements BlockDevice {
+final class ServedImage implements ReadOnlyDevice {
   /** A full disk does not get emptier by trying again at once. */
   private static final Duration BETWEEN_TRIES = Duration.ofSeconds(10);
 
@@ -60,11 +61,6 @@ final class ServedImage implements BlockDevice {
   }
 
   @Override
-  public boolean readOnly() {
-    return true;
-  }
-
-  @Override
   public void read(long offset, ByteBuffer into) throws IOException {
     touch();
     base.read(offset, into);
@@ -96,26 +92,6 @@ final class ServedImage implements BlockDevice {
   @Override
   public List<Extent> extents(long offset, long length) throws IOException {
     return base.extents(offset, length);
-  }
-
-  @Override
-  public void write(long offset, ByteBuffer from) throws IOException {
-    base.write(offset, from);
-  }
-
-  @Override
-  public void zero(long offset, long length, boolean mayTrim) throws IOException {
-    base.zero(offset, length, mayTrim);
-  }
-
-  @Override
-  public void trim(long offset, long length) throws IOException {
-    base.trim(offset, length);
-  }
-
-  @Override
-  public void flush() throws IOException {
-    base.flush();
   }
 
   /** The image's owner closes it. */

@@ -1,6 +1,6 @@
 package dev.platter.node.web;
 
-import dev.platter.block.BlockDevice;
+import dev.platter.block.ReadOnlyDevice;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * <p>While the server is away readers wait. A file that is not the one that was opened is an error,
  * whatever was read of it before: bytes of two versions are never mixed.
  */
-public final class WebDisk implements BlockDevice {
+public final class WebDisk implements ReadOnlyDevice {
   private static final int CHUNK = 256 << 10;
   private static final int LONGEST_RUN = 16;
   private static final int READ_AHEAD_FROM = 4;
@@ -117,11 +117,6 @@ public final class WebDisk implements BlockDevice {
   @Override
   public long size() {
     return version.size();
-  }
-
-  @Override
-  public boolean readOnly() {
-    return true;
   }
 
   @Override
@@ -271,24 +266,6 @@ public final class WebDisk implements BlockDevice {
       throw new IOException(cause == null ? e.getMessage() : cause.getMessage(), cause);
     }
   }
-
-  @Override
-  public void write(long offset, ByteBuffer from) {
-    throw new UnsupportedOperationException("a file on a web server can only be read");
-  }
-
-  @Override
-  public void zero(long offset, long length, boolean mayTrim) {
-    throw new UnsupportedOperationException("a file on a web server can only be read");
-  }
-
-  @Override
-  public void trim(long offset, long length) {
-    throw new UnsupportedOperationException("a file on a web server can only be read");
-  }
-
-  @Override
-  public void flush() {}
 
   /** Whoever waits for the server gets an error. */
   @Override
