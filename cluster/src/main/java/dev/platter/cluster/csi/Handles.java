@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
  * the node. A sidecar that leads for the whole cluster may ask any node, which then knows that it
  * is not the one.
  */
-final class Handles {
+public final class Handles {
   private static final Pattern HANDLE =
       Pattern.compile("(?<id>(?:vol|snap)-[0-9a-f]{32})\\.(?<node>[0-9a-f]{8})");
 
@@ -26,6 +26,11 @@ final class Handles {
     } catch (NoSuchAlgorithmException e) {
       throw new AssertionError("every JDK has SHA-256", e);
     }
+  }
+
+  /** Whether the volume or snapshot is that node's, if there is one. */
+  public static boolean isOn(String handle, String node) {
+    return new Handles(node).id(handle).isPresent();
   }
 
   String of(String id) {

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.platter.cluster.api.DiskUpload;
 import dev.platter.cluster.api.Names;
+import dev.platter.cluster.csi.Handles;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.nio.charset.StandardCharsets;
@@ -20,6 +21,9 @@ public final class Admission {
   private static final int FORBIDDEN = 403;
   private static final int INVALID = 422;
   private static final int INTERNAL = 500;
+
+  /** Of external-snapshotter. */
+  private static final String SNAPSHOT_NODE = "snapshot.storage.kubernetes.io/managed-by";
 
   private final ClusterObjects cluster;
   private final LauncherPod.Options options;
@@ -76,6 +80,35 @@ public final class Admission {
           from.put("kind", DiskUpload.KIND).put("name", name);
           var patch = Json.list();
           replace(patch, "/spec/dataSourceRef", from);
+          patched(response, patch);
+        });
+  }
+
+  /**
+   * Of contents of snapshots that somebody wrote, for a snapshot that is there: on which node it
+   * is. Snapshotters that run on each node look after those that have its name as a label, which
+   * the snapshot controller puts only on contents that it makes itself.
+   */
+  ObjectNode snapshot(ObjectNode request) {
+    return decided(
+        request,
+        response -> {
+          var content = Json.object(request, "object");
+          var handle = content.at("/spec/source/snapshotHandle").asText("");
+          var labels = content.at("/metadata/labels").deepCopy();
+          if (handle.isEmpty() || labels.hasNonNull(SNAPSHOT_NODE)) {
+            return;
+          }
+          var node = cluster.nodes().stream().filter(it -> Handles.isOn(handle, it)).findFirst();
+          if (node.isEmpty()) {
+            response
+                .putArray("warnings")
+                .add("no node of the cluster can have the snapshot; is its handle right?");
+            return;
+          }
+          var named = labels instanceof ObjectNode object ? object : Json.object();
+          var patch = Json.list();
+          replace(patch, "/metadata/labels", named.put(SNAPSHOT_NODE, node.get()));
           patched(response, patch);
         });
   }

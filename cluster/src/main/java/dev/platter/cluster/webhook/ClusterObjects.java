@@ -13,6 +13,9 @@ public interface ClusterObjects {
 
   Optional<String> identitySet(String namespace, String name);
 
+  /** The names of all nodes. */
+  List<String> nodes();
+
   /** All PersistentVolumes; asked for only where a claim is not bound yet. */
   List<String> volumes();
 }

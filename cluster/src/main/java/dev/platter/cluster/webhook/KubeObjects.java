@@ -43,6 +43,13 @@ public final class KubeObjects implements ClusterObjects {
         .toList();
   }
 
+  @Override
+  public List<String> nodes() {
+    return client.nodes().list().getItems().stream()
+        .map(node -> node.getMetadata().getName())
+        .toList();
+  }
+
   // The client answers null for what is not there, whatever its types say.
   @SuppressWarnings("NullAway")
   private static Optional<String> json(HasMetadata object) {

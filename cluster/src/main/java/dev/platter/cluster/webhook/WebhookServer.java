@@ -67,6 +67,7 @@ public final class WebhookServer implements AutoCloseable {
     server.setExecutor(threads);
     server.createContext("/mutate", exchange -> review(exchange, admission::mutate));
     server.createContext("/validate", exchange -> review(exchange, admission::validate));
+    server.createContext("/snapshot", exchange -> review(exchange, admission::snapshot));
     server.createContext("/evict", exchange -> review(exchange, admission::evict));
     if (tokens != null) {
       server.createContext("/claims", exchange -> review(exchange, admission::send));

@@ -1,6 +1,7 @@
 package dev.platter.cluster.webhook;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -13,6 +14,8 @@ final class MapObjects implements ClusterObjects {
   private final Map<String, String> sets = new TreeMap<>();
   private final Map<String, String> volumes = new TreeMap<>();
 
+  private final List<String> nodes = new ArrayList<>();
+
   MapObjects with(ObjectNode object) {
     var metadata = object.path("metadata");
     var name = metadata.path("name").asText();
@@ -24,6 +27,7 @@ final class MapObjects implements ClusterObjects {
               metadata.path("namespace").asText("default") + "/" + name, object.toString());
       case "VirtletVMIdentitySet" ->
           sets.put(metadata.path("namespace").asText("default") + "/" + name, object.toString());
+      case "Node" -> nodes.add(name);
       case "PersistentVolume" -> volumes.put(name, object.toString());
       default -> {}
     }
@@ -48,6 +52,11 @@ final class MapObjects implements ClusterObjects {
   @Override
   public Optional<String> volume(String name) {
     return Optional.ofNullable(volumes.get(name));
+  }
+
+  @Override
+  public List<String> nodes() {
+    return List.copyOf(nodes);
   }
 
   @Override
