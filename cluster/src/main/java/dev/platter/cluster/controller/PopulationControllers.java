@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 final class PopulationControllers implements AutoCloseable {
   private final KubePopulations populations;
   private final ControlLoop loop;
+  private final ControlLoop copies;
 
   /** Where there are DataVolumes; null elsewhere. */
   private final @Nullable OfDataVolumes data;
@@ -38,6 +39,11 @@ final class PopulationControllers implements AutoCloseable {
                 settings.imageGrace(),
                 settings.uploads(),
                 InstantSource.system()),
+            metrics);
+    copies =
+        new ControlLoop(
+            "copy",
+            new CopyReconciler(new KubeCopies(client, populations), InstantSource.system()),
             metrics);
     data = settings.uploads() == null ? null : dataVolumes(client, metrics);
   }
@@ -97,6 +103,9 @@ final class PopulationControllers implements AutoCloseable {
   private void claim(PersistentVolumeClaim claim) {
     Stream.of(KubePopulations.source(claim), KubePopulations.filledFrom(claim))
         .forEach(key -> key.ifPresent(this::filled));
+    if (CopyReconciler.isWaiting(claim)) {
+      copies.add(Owned.key(claim));
+    }
     if (data != null && FillableClaims.isOfDataVolume(claim)) {
       data.loop().add(Owned.key(claim));
     }
@@ -105,6 +114,7 @@ final class PopulationControllers implements AutoCloseable {
   void work() {
     populations.register();
     loop.start();
+    copies.start();
     if (data != null) {
       data.loop().start();
     }
@@ -114,6 +124,7 @@ final class PopulationControllers implements AutoCloseable {
   public void close() {
     populations.close();
     loop.close();
+    copies.close();
     if (data != null) {
       data.volumes().close();
       data.loop().close();

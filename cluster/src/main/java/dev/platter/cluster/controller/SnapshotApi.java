@@ -29,6 +29,8 @@ final class SnapshotApi {
   private static final String VERSION = "v1";
   private static final ResourceDefinitionContext SNAPSHOTS =
       context(SNAPSHOT_KIND, "volumesnapshots", true);
+  private static final ResourceDefinitionContext CONTENTS =
+      context("VolumeSnapshotContent", "volumesnapshotcontents", false);
   private static final ResourceDefinitionContext CLASSES =
       context("VolumeSnapshotClass", "volumesnapshotclasses", false);
 
@@ -94,6 +96,26 @@ final class SnapshotApi {
                 .withName(name)
                 .get())
         .map(SnapshotApi::read);
+  }
+
+  /** By which the driver knows a snapshot; empty if it is another's, or not made yet. */
+  Optional<String> handle(String namespace, String name, String driver) {
+    return Optional.ofNullable(
+            client
+                .genericKubernetesResources(SNAPSHOTS)
+                .inNamespace(namespace)
+                .withName(name)
+                .get())
+        .map(it -> text(it, "/status/boundVolumeSnapshotContentName"))
+        .filter(content -> !content.isEmpty())
+        .map(content -> client.genericKubernetesResources(CONTENTS).withName(content).get())
+        .filter(it -> text(it, "/spec/driver").equals(driver))
+        .map(it -> text(it, "/status/snapshotHandle"))
+        .filter(handle -> !handle.isEmpty());
+  }
+
+  private static String text(GenericKubernetesResource object, String path) {
+    return Serialization.unmarshal(Serialization.asJson(object), JsonNode.class).at(path).asText();
   }
 
   static Snapshot read(GenericKubernetesResource object) {
