@@ -31,8 +31,6 @@ class StorageSuite {
       """
       StorageClass: {FromExistingClassName: %s}
       SnapshotClass: {FromExistingClassName: platter-local}
-      # What a volume is made from is on one node, and the scheduler does not know of that.
-      ClientNodeName: node1
       DriverInfo:
         Name: local.csi.platter.dev
         # XFS takes that much.
