@@ -6,6 +6,7 @@ import static dev.platter.e2e.LocalVolumes.volume;
 import static dev.platter.e2e.PlatterCluster.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -159,13 +160,21 @@ class LocalVolumeTest {
         .apply(
             claim("old-files", "Filesystem", "64Mi", from("VolumeSnapshot", "files"))
                 + claim("old-device", "Block", "48Mi", from("VolumeSnapshot", "device"))
-                + claim("clone", "Filesystem", "64Mi", from("PersistentVolumeClaim", "files"))
-                + pod(
+                + claim("clone", "Filesystem", "64Mi", from("PersistentVolumeClaim", "files")));
+    // Where the bytes are, though no pod says so.
+    for (var name : List.of("old-files", "old-device", "clone")) {
+      shared()
+          .kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/" + name, "--timeout=60s");
+    }
+    shared()
+        .apply(
+            pod(
                     "reader",
                     "cat /old/file; head -n1 /dev/old; cat /clone/file; blockdev --getsize64 /dev/old",
                     "{name: old-files, mountPath: /old}, {name: clone, mountPath: /clone}",
                     "{name: old-device, devicePath: /dev/old}",
-                    volume("old-files") + volume("old-device") + volume("clone")));
+                    volume("old-files") + volume("old-device") + volume("clone"))
+                .replaceFirst("nodeSelector: .*", ""));
     assertThat(shared().awaitLog("reader", "^\\d+$"))
         .isEqualTo("before\nbefore\nafter\n50331648\n");
     volumesGrowWhileTheyAreUsedAndTheDriverIsReplaced();
