@@ -57,6 +57,8 @@ class StorageSuite {
           readWriteOncePod: true
           multiplePVsSameID: true
           capReadOnlyMany: true
+        StressTestOptions: {NumPods: 4, NumRestarts: 4}
+        VolumeSnapshotStressTestOptions: {NumPods: 2, NumSnapshots: 4}
       """;
 
   @Test
