@@ -89,23 +89,17 @@ final class SnapshotApi {
   }
 
   Optional<Snapshot> find(String namespace, String name) {
+    return get(namespace, name).map(SnapshotApi::read);
+  }
+
+  private Optional<GenericKubernetesResource> get(String namespace, String name) {
     return Optional.ofNullable(
-            client
-                .genericKubernetesResources(SNAPSHOTS)
-                .inNamespace(namespace)
-                .withName(name)
-                .get())
-        .map(SnapshotApi::read);
+        client.genericKubernetesResources(SNAPSHOTS).inNamespace(namespace).withName(name).get());
   }
 
   /** By which the driver knows a snapshot; empty if it is another's, or not made yet. */
   Optional<String> handle(String namespace, String name, String driver) {
-    return Optional.ofNullable(
-            client
-                .genericKubernetesResources(SNAPSHOTS)
-                .inNamespace(namespace)
-                .withName(name)
-                .get())
+    return get(namespace, name)
         .map(it -> text(it, "/status/boundVolumeSnapshotContentName"))
         .filter(content -> !content.isEmpty())
         .map(content -> client.genericKubernetesResources(CONTENTS).withName(content).get())
