@@ -27,7 +27,7 @@ final class CsiSanity {
     var report = work.resolve("report.json");
     var words =
         Stream.of(
-            sanity,
+            sanity + "/csi-sanity",
             "--csi.endpoint=unix:" + socket,
             "--ginkgo.json-report=" + report,
             "--ginkgo.no-color");
