@@ -38,8 +38,9 @@ enum ImportStep {
   FILL(
       "the image is written to the claim",
       WatchedObjects.Kind.PODS,
-      "image-\\w+-fill\\|.*\\|Running\\|.*",
-      1500,
+      "image-\\w+-fill\\|.*\\|.*\\|node.*", // not "Running": a kubelet need not tell of that if it
+      // is soon done
+      2500,
       DAEMON,
       LAUNCHER,
       CONTROLLER,
