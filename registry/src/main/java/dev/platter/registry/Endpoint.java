@@ -55,7 +55,7 @@ final class Endpoint {
   }
 
   /** What every registry answers. */
-  URI base() throws IOException {
+  private URI base() throws IOException {
     return uri("").resolve("/v2/");
   }
 
@@ -95,6 +95,13 @@ final class Endpoint {
       response = transport.send(call, authorization.header());
     }
     return response;
+  }
+
+  /** Opens one more connection. */
+  void connect() throws IOException {
+    if (!transport.prepare(base())) {
+      send(Call.get(base(), "*/*")).body().close();
+    }
   }
 
   boolean hasBlob(Descriptor blob) throws IOException {

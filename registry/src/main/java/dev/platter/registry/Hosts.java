@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class Hosts {
   private final RegistrySettings settings;
   private final boolean plain;
+  private final PlainGet plainGet;
   private @Nullable HttpClient ordinary;
   private final Map<String, HttpClient> special = new ConcurrentHashMap<>();
   private final Map<String, Semaphore> permits = new ConcurrentHashMap<>();
@@ -37,6 +38,7 @@ final class Hosts {
   Hosts(RegistrySettings settings, boolean plain) {
     this.settings = settings;
     this.plain = plain;
+    this.plainGet = new PlainGet(plain ? null : new IdleConnections());
   }
 
   /** Made when it is first needed, which takes a while. */
@@ -47,12 +49,16 @@ final class Hosts {
     return ordinary;
   }
 
-  /** Whether it is one of a file's, for which a connection of its own is enough. */
-  boolean isPlainGet(Call call) {
-    return plain
-        && call.method().equals("GET")
-        && Transport.scheme(call.uri()).equals("http")
-        && (!settings.addresses().isAny() || PlainGet.isStraight());
+  /**
+   * For what needs no more than a connection to the server itself. A file of somebody's is one
+   * request; of a registry many are wanted, of which the first have somebody waiting.
+   */
+  Optional<PlainGet> plainGet(Call call) {
+    boolean simple =
+        call.method().equals("GET")
+            && Transport.scheme(call.uri()).equals("http")
+            && (!settings.addresses().isAny() || PlainGet.isStraight());
+    return simple ? Optional.of(plainGet) : Optional.empty();
   }
 
   private HttpClient.Builder builder() {

@@ -9,6 +9,8 @@ import java.net.ProtocolException;
 import java.net.http.HttpTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** The body of an answer of {@link PlainGet}: of a known length, in chunks, or to the end. */
 final class PlainBody extends BufferStream {
@@ -20,7 +22,9 @@ final class PlainBody extends BufferStream {
 
   private final PlainConnection connection;
   private final String what;
+  private final @Nullable Runnable again;
   private final Runnable over;
+  private final AtomicBoolean released = new AtomicBoolean();
   private final boolean chunked;
   private final boolean measured;
   private long left;
@@ -28,9 +32,18 @@ final class PlainBody extends BufferStream {
   private boolean inChunk;
   private boolean ended;
 
-  PlainBody(PlainConnection connection, long length, String what, Runnable over) {
+  /**
+   * @param again takes the connection for the next request, if it is good for one
+   */
+  PlainBody(
+      PlainConnection connection,
+      long length,
+      String what,
+      @Nullable Runnable again,
+      Runnable over) {
     this.connection = connection;
     this.what = what;
+    this.again = again;
     this.over = over;
     this.chunked = length == CHUNKED;
     this.measured = length != UNTIL_CLOSED;
@@ -47,7 +60,7 @@ final class PlainBody extends BufferStream {
       count += Math.max(0, n);
       if (n < 0) {
         ended = true;
-        over.run();
+        release(measured);
       }
       return n;
     } catch (ClosedByInterruptException e) {
@@ -94,7 +107,8 @@ final class PlainBody extends BufferStream {
   }
 
   private RegistryException broken(IOException cause) {
-    close();
+    ended = true;
+    release(false);
     return new RegistryException(
         RegistryException.Kind.UNAVAILABLE,
         (cause instanceof HttpTimeoutException ? cause.getMessage() : "the connection broke")
@@ -106,13 +120,26 @@ final class PlainBody extends BufferStream {
         cause);
   }
 
+  /** Whoever has read all bytes need not have seen that they end. */
   @Override
   public void close() {
+    boolean whole = !ended && !chunked && left == 0;
     ended = true;
-    try {
-      connection.close();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    release(whole);
+  }
+
+  private void release(boolean whole) {
+    if (released.getAndSet(true)) {
+      return;
+    }
+    if (whole && again != null) {
+      again.run();
+    } else {
+      try {
+        connection.close();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
     }
     over.run();
   }

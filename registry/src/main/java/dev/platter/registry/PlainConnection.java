@@ -12,10 +12,11 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection on which nobody waits for ever. What is read as lines goes through a small buffer;
- * bytes beyond that go straight to where they are wanted. Belongs to one thread.
+ * bytes beyond that go straight to where they are wanted. Belongs to one thread at a time.
  */
 final class PlainConnection implements AutoCloseable {
   private static final int BUFFER = 16 << 10;
@@ -24,8 +25,9 @@ final class PlainConnection implements AutoCloseable {
   private final Duration patience;
   private final Selector selector;
   private final SelectionKey key;
-  private final long begun = System.nanoTime();
-  private boolean inHead = true;
+  private long begun;
+  private boolean inHead;
+  private boolean answered;
   private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER).limit(0);
 
   /**
@@ -49,6 +51,40 @@ final class PlainConnection implements AutoCloseable {
     }
   }
 
+  /** Sends a request, whose answer comes from now on. */
+  void ask(String head) throws IOException {
+    begun = System.nanoTime();
+    inHead = true;
+    answered = false;
+    write(head);
+  }
+
+  /** Whether anything has come since the last request. */
+  boolean isAnswered() {
+    return answered;
+  }
+
+  /** Whether it is open and nothing is there to be read. */
+  boolean isQuiet() {
+    try {
+      return !buffer.hasRemaining() && channel.read(buffer.clear().limit(1)) == 0;
+    } catch (IOException e) {
+      return false;
+    } finally {
+      buffer.limit(buffer.position());
+    }
+  }
+
+  /** So many bytes if all of them are here already, else null. */
+  byte @Nullable [] take(long bytes) {
+    if (bytes > buffer.remaining()) {
+      return null;
+    }
+    byte[] taken = new byte[(int) bytes];
+    buffer.get(taken);
+    return taken;
+  }
+
   /** Some bytes; -1 where the server has closed the connection. */
   int read(ByteBuffer into) throws IOException {
     if (buffer.hasRemaining()) {
@@ -69,6 +105,7 @@ final class PlainConnection implements AutoCloseable {
       await(SelectionKey.OP_READ);
       n = channel.read(into);
     }
+    answered |= n > 0;
     return n;
   }
 
@@ -119,7 +156,7 @@ final class PlainConnection implements AutoCloseable {
   }
 
   /** Some hundred bytes, for which a new connection has room at once, unless addresses are long. */
-  void write(String text) throws IOException {
+  private void write(String text) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(text.getBytes(ISO_8859_1));
     while (bytes.hasRemaining()) {
       if (channel.write(bytes) == 0) {

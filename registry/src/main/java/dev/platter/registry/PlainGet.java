@@ -1,5 +1,6 @@
 package dev.platter.registry;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -12,6 +13,7 @@ import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
@@ -26,10 +28,10 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One file by plain HTTP/1.1, on a connection of its own. The JDK's client is made for many
- * requests at a time and for TLS: to start it takes longer than most files do, and each byte of a
- * disk goes through lists of buffers and several threads. Here it goes from the socket to where the
- * reader wants it.
+ * Files by plain HTTP/1.1, each on a connection that is its own meanwhile. The JDK's client is made
+ * for many requests at a time and for TLS: to start it takes longer than most files do, and each
+ * byte of a disk goes through lists of buffers and several threads. Here it goes from the socket to
+ * where the reader wants it.
  *
  * <p>What can be read in two ways is refused: several lengths, a length beside chunks, a head on
  * several lines.
@@ -44,7 +46,14 @@ final class PlainGet {
       Pattern.compile(
           "(?<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):(?<value>[\\t\\x20-\\x7e\\x80-\\xff]*)");
 
-  private PlainGet() {}
+  private final @Nullable IdleConnections idle;
+
+  /**
+   * @param idle where connections wait for the next request; null if each is for one
+   */
+  PlainGet(@Nullable IdleConnections idle) {
+    this.idle = idle;
+  }
 
   /** Whether nothing stands between us and servers, as the JDK's client would have it. */
   static boolean isStraight() {
@@ -60,15 +69,40 @@ final class PlainGet {
    * @param what it is, for messages
    * @param over told when the connection has no more to do; perhaps more than once
    */
-  static HttpResponse<InputStream> send(
-      HttpRequest request, Duration patience, String what, Runnable over) throws IOException {
-    var connection = new PlainConnection(connected(request.uri()), patience);
+  HttpResponse<InputStream> send(HttpRequest request, Duration patience, String what, Runnable over)
+      throws IOException {
+    @Nullable PlainConnection used = idle == null ? null : idle.take(request.uri());
+    if (used != null) {
+      try {
+        return exchange(used, request, what, over);
+      } catch (HttpTimeoutException e) {
+        throw e;
+      } catch (IOException e) {
+        // A server may close what it has not heard of for a while, also while we ask.
+        if (used.isAnswered() || Thread.currentThread().isInterrupted()) {
+          throw e;
+        }
+      }
+    }
+    return exchange(new PlainConnection(connected(request.uri()), patience), request, what, over);
+  }
+
+  /** Opens a connection for a request that is going to follow. */
+  void prepare(URI uri, Duration patience) throws IOException {
+    if (idle != null) {
+      idle.give(uri, new PlainConnection(connected(uri), patience));
+    }
+  }
+
+  private HttpResponse<InputStream> exchange(
+      PlainConnection connection, HttpRequest request, String what, Runnable over)
+      throws IOException {
     try {
-      connection.write(head(request));
+      connection.ask(head(request));
       var answer = answer(connection);
       connection.headIsRead();
-      var body = new PlainBody(connection, length(answer), what, over);
-      return new Response(request, answer.status, answer.headers, body);
+      return new Response(
+          request, answer.status, answer.headers, body(connection, request, answer, what, over));
     } catch (ClosedByInterruptException e) {
       connection.close();
       throw Transport.interrupted(what);
@@ -78,8 +112,31 @@ final class PlainGet {
     }
   }
 
+  /** What came with the head need not hold the connection until somebody looks at it. */
+  private InputStream body(
+      PlainConnection connection, HttpRequest request, Answer answer, String what, Runnable over)
+      throws ProtocolException {
+    long length = length(answer);
+    IdleConnections others = idle;
+    if (others == null || !answer.lasts) {
+      return new PlainBody(connection, length, what, null, over);
+    }
+    Runnable again = () -> others.give(request.uri(), connection);
+    byte @Nullable [] here = length < 0 ? null : connection.take(length);
+    if (here == null) {
+      return new PlainBody(connection, length, what, again, over);
+    }
+    again.run();
+    over.run();
+    return new ByteArrayInputStream(here);
+  }
+
+  static int port(URI uri) {
+    return uri.getPort() < 0 ? 80 : uri.getPort();
+  }
+
   private static SocketChannel connected(URI uri) throws IOException {
-    int port = uri.getPort() < 0 ? 80 : uri.getPort();
+    int port = port(uri);
     @Nullable IOException failure = null;
     InetAddress[] addresses = InetAddress.getAllByName(uri.getHost());
     long end = System.nanoTime() + CONNECT_MILLIS * 1_000_000L;
@@ -106,12 +163,15 @@ final class PlainGet {
     throw failure == null ? new IOException("no address") : failure;
   }
 
-  private static String head(HttpRequest request) {
+  private String head(HttpRequest request) {
     URI uri = request.uri();
     String path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
     String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
     var lines = new StringBuilder("GET " + path + query + " HTTP/1.1\r\n");
-    lines.append("Host: " + uri.getRawAuthority() + "\r\nConnection: close\r\n");
+    lines.append("Host: " + uri.getRawAuthority() + "\r\n");
+    if (idle == null) {
+      lines.append("Connection: close\r\n");
+    }
     request
         .headers()
         .map()
@@ -119,7 +179,10 @@ final class PlainGet {
     return lines.append("\r\n").toString();
   }
 
-  private record Answer(int status, HttpHeaders headers) {}
+  /**
+   * @param lasts whether the connection does, as far as the server says
+   */
+  private record Answer(int status, HttpHeaders headers, boolean lasts) {}
 
   private static Answer answer(PlainConnection connection) throws IOException {
     for (int hints = 0; hints <= MOST_HINTS; hints++) {
@@ -143,10 +206,15 @@ final class PlainGet {
       }
       int number = Integer.parseInt(status.group("status"));
       if (number >= 200) {
-        return new Answer(number, HttpHeaders.of(headers, (_, _) -> true));
+        var all = HttpHeaders.of(headers, (_, _) -> true);
+        return new Answer(number, all, first.startsWith("HTTP/1.1") && lasts(all));
       }
     }
     throw new ProtocolException("the server does not come to its answer");
+  }
+
+  private static boolean lasts(HttpHeaders headers) {
+    return headers.allValues("Connection").stream().allMatch("keep-alive"::equalsIgnoreCase);
   }
 
   /** {@link PlainBody#CHUNKED}, {@link PlainBody#UNTIL_CLOSED}, or how many bytes follow. */

@@ -97,8 +97,7 @@ public final class RegistryClient implements BlobSource {
   /** Opens one more connection, for a request that is going to follow. Never fails. */
   public void connect() {
     try {
-      Endpoint first = endpoints().getFirst();
-      first.send(Call.get(first.base(), "*/*")).body().close();
+      endpoints().getFirst().connect();
     } catch (IOException e) {
       // The request that follows will say the same, or not.
     }

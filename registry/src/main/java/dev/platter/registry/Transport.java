@@ -16,6 +16,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.Optional;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
@@ -88,6 +89,17 @@ final class Transport {
         PROTOCOL, show(call.uri()) + " leads to more than " + REDIRECTS + " redirects");
   }
 
+  /** Opens a connection for a request that is going to follow; false if it takes a request. */
+  boolean prepare(URI uri) throws IOException {
+    Optional<PlainGet> plain = hosts.plainGet(Call.get(uri, "*/*"));
+    if (plain.isPresent()) {
+      hosts.requireSafe(uri);
+      hosts.requireAllowed(uri, uri);
+      plain.get().prepare(uri, patience);
+    }
+    return plain.isPresent();
+  }
+
   /** Whether the peer has TLS. One that is slow to say so has not said that it has none. */
   boolean speaksTls(URI uri) throws IOException {
     try {
@@ -156,9 +168,10 @@ final class Transport {
     try {
       hosts.requireAllowed(asked, call.uri());
       String what = show(call.uri());
+      Optional<PlainGet> plain = hosts.plainGet(call);
       HttpResponse<InputStream> response =
-          hosts.isPlainGet(call)
-              ? PlainGet.send(request, patience, what, leave)
+          plain.isPresent()
+              ? plain.get().send(request, patience, what, leave)
               : hosts.client(call.uri()).send(request, _ -> new BodyStream(what, patience, leave));
       answered = true;
       return response;
