@@ -38,8 +38,8 @@ enum ImportStep {
   FILL(
       "the image is written to the claim",
       WatchedObjects.Kind.PODS,
-      "image-\\w+-fill\\|.*\\|.*\\|node.*", // not "Running": a kubelet need not tell of that if it
-      // is soon done
+      // Not when it runs, of which a kubelet need not tell if it is soon over.
+      "image-\\w+-fill\\|.*\\|.*\\|node.*",
       2500,
       DAEMON,
       LAUNCHER,

@@ -115,9 +115,12 @@ abstract sealed class ImportStorage implements AutoCloseable {
       };
     }
 
+    /** Those that it knows of: it forgets what it was making when it was killed. */
     @Override
     String files() {
-      return node().exec("find", FILES, "-mindepth", 1, "!", "-name", "state.json").strip();
+      var script =
+          "cd %s; for file in *; do ! grep -qF ${file%%.snap} state.json || echo $file; done";
+      return node().exec("sh", "-euc", script.formatted(FILES)).strip();
     }
 
     @Override
