@@ -166,7 +166,7 @@ abstract sealed class ImportStorage implements AutoCloseable {
     }
 
     private boolean killProcess(String which) {
-      var script = "! p=$(pgrep " + which + ") || { kill -9 $p && echo killed; }";
+      var script = "! p=$(pgrep " + which + ") || ! kill -9 $p || echo killed";
       return node().exec("sh", "-c", script).contains("killed");
     }
 

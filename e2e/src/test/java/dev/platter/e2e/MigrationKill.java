@@ -50,12 +50,20 @@ enum MigrationKill {
 
   /** Of the processes of a pod those of this name. */
   static boolean kill(PlatterCluster cluster, KubeNode node, String pod, String name) {
-    if (pod.isEmpty() || cluster.kube().tryKubectl("get", "pod", pod).status() != 0) {
+    if (pod.isEmpty()) {
+      return false;
+    }
+    var found = cluster.kube().tryKubectl("get", "pod", pod, "-o", "jsonpath={.metadata.uid}");
+    if (found.status() != 0) {
       return false;
     }
     var processes =
-        cluster.processes(node, "default", pod, name).lines().collect(Collectors.joining(" "));
-    return !processes.isEmpty()
-        && node.exec("sh", "-c", "kill -9 " + processes + " && echo killed").contains("killed");
+        PlatterCluster.processes(node, found.out(), name).lines().collect(Collectors.joining(" "));
+    return !processes.isEmpty() && kill(node, processes);
+  }
+
+  /** False if they have ended meanwhile. */
+  private static boolean kill(KubeNode node, String processes) {
+    return node.exec("sh", "-c", "! kill -9 " + processes + " || echo killed").contains("killed");
   }
 }

@@ -281,7 +281,12 @@ final class PlatterCluster implements AutoCloseable {
    * be on the node too.
    */
   String processes(KubeNode node, String namespace, String pod, String name) {
-    var uid = kubectl("-n", namespace, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}");
+    return processes(
+        node, kubectl("-n", namespace, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}"), name);
+  }
+
+  /** The same of a pod that may be gone already. */
+  static String processes(KubeNode node, String uid, String name) {
     return node.exec(
             "sh",
             "-c",
