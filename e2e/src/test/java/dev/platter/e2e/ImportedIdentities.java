@@ -29,7 +29,9 @@ final class ImportedIdentities implements AutoCloseable {
   /** Large enough that it takes a while to write, after a guest that boots. */
   private static final int RANDOM_MIB = 256;
 
-  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  /** A pod that does not get its volumes is made anew after five. */
+  private static final Duration PATIENCE = Duration.ofMinutes(8);
+
   private static final Duration LONGEST_ABSENCE = Duration.ofSeconds(6);
   private static final int LONGEST_AWAY_MS = 3000;
   private static final String ALL =

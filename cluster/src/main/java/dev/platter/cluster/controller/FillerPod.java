@@ -9,6 +9,8 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.PodCondition;
 import io.fabric8.kubernetes.api.model.Quantity;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Its container is started again until it succeeds, later each time, by the kubelet.
  */
 final class FillerPod {
+  /** Longer than slow storage takes to attach a volume, which would begin anew with another pod. */
+  private static final Duration LONGEST_START = Duration.ofMinutes(5);
+
   static final String SIZE = "-size";
   static final String FILL = "-fill";
 
@@ -78,6 +83,21 @@ final class FillerPod {
   /** Such as one that was evicted; nobody starts it again. */
   static boolean failed(Pod pod) {
     return "Failed".equals(pod.getStatus().getPhase());
+  }
+
+  /**
+   * Whether it is on a node, and cannot begin there for so long that it should be made anew: a
+   * kubelet repeats only what failed, and a driver that was killed may have lost a step that it had
+   * answered for before, as csi-driver-host-path does. Another pod begins with the first step.
+   */
+  static boolean isStuck(Pod pod, Instant now) {
+    var status = pod.getStatus();
+    return "Pending".equals(status.getPhase())
+        && status.getStartTime() != null
+        && now.isAfter(Instant.parse(status.getStartTime()).plus(LONGEST_START))
+        && status.getContainerStatuses().stream()
+            .map(container -> container.getState().getWaiting())
+            .anyMatch(waits -> waits != null && "ContainerCreating".equals(waits.getReason()));
   }
 
   /** The size that it found. */

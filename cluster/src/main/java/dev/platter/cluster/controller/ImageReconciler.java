@@ -219,6 +219,12 @@ final class ImageReconciler implements ControlLoop.Work {
       return importing(
           status, "The pod " + pod.getMetadata().getName() + " failed; another comes.");
     }
+    if (FillerPod.isStuck(pod, clock.instant())) {
+      remove(image, pod);
+      return importing(
+          status,
+          "The pod " + pod.getMetadata().getName() + " does not get its volumes; another comes.");
+    }
     var said = FillerPod.says(pod);
     return new Outcome(status, false, said.reason(), said.message(), LATER);
   }

@@ -5,6 +5,7 @@ import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmImage;
+import io.fabric8.kubernetes.api.model.ContainerStatusBuilder;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimStatusBuilder;
@@ -12,6 +13,7 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodConditionBuilder;
 import io.fabric8.kubernetes.api.model.PodStatusBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -194,5 +196,22 @@ final class FakeStorage implements Storage {
                     .withMessage(message)
                     .build())
             .build());
+  }
+
+  /** Since when its container does, and for what. */
+  void waits(String name, Instant since, String reason) {
+    var pod = filler(name);
+    assert pod != null;
+    pod.getStatus().setStartTime(since.toString());
+    pod.getStatus()
+        .setContainerStatuses(
+            List.of(
+                new ContainerStatusBuilder()
+                    .withNewState()
+                    .withNewWaiting()
+                    .withReason(reason)
+                    .endWaiting()
+                    .endState()
+                    .build()));
   }
 }

@@ -249,6 +249,31 @@ class VolumeIdentitiesTest {
   }
 
   @Test
+  void aPodThatDoesNotGetItsVolumesIsMadeAnewAndOneThatIsSlowIsNot() {
+    identities.reconcile(identity("db-0", null));
+    look();
+    storage.pod(NAME + "-size", "Succeeded", Names.IMAGE_SIZE, "Ready", Long.toString(SIZE));
+    look();
+    look();
+    look();
+    storage.bind(NAME, "256Mi");
+    storage.pod(NAME + "-fill", "Pending", "PodScheduled", "", "");
+    storage.waits(NAME + "-fill", now, "ContainerCreating");
+    storage.changes();
+    now = now.plusSeconds(290);
+    look();
+    assertThat(storage.changes()).isEmpty();
+    now = now.plusSeconds(20);
+    storage.waits(NAME + "-fill", now.minusSeconds(310), "ErrImagePull");
+    look();
+    assertThat(storage.changes()).isEmpty();
+    storage.waits(NAME + "-fill", now.minusSeconds(310), "ContainerCreating");
+    look();
+    assertThat(storage.changes()).containsExactly("delete Pod " + NAME + "-fill");
+    assertThat(imageSays()).startsWith("Importing: The pod " + NAME + "-fill does not get");
+  }
+
+  @Test
   void aQuotaIsSaidInTheServersWords() {
     var identity = identity("db-0", null);
     storage.refusal = "exceeded quota";
