@@ -49,12 +49,14 @@ abstract sealed class ImportStorage implements AutoCloseable {
 
   abstract void awaitReady();
 
-  /** The files behind loop devices, of which there are no more when all volumes are gone. */
+  /**
+   * The files of loop devices, of which there are no more when all volumes are gone: by device and
+   * inode, since their names are not those of before once the container that opened them is gone.
+   */
   final String loopDevices() {
-    return node.exec("losetup", "--list", "--noheadings", "--output", "BACK-FILE")
+    return node.exec("losetup", "--list", "--noheadings", "--output", "BACK-MAJ:MIN,BACK-INO")
         .lines()
         .map(String::strip)
-        .filter(line -> line.contains("/var/lib/platter/") || line.contains("/var/lib/kubelet/"))
         .sorted()
         .collect(Collectors.joining("\n"));
   }

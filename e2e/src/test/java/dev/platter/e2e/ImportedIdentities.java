@@ -200,7 +200,10 @@ final class ImportedIdentities implements AutoCloseable {
       cluster.await("left on " + node.name(), () -> cluster.leftOn(node), String::isEmpty);
     }
     cluster.await("files are left", storage::files, String::isEmpty);
-    cluster.await("loop devices are left", storage::loopDevices, loopDevices::equals);
+    cluster.await(
+        "there are other loop devices than\n" + loopDevices + "\nwhich are these",
+        storage::loopDevices,
+        loopDevices::equals);
     assertThat(cluster.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
         .doesNotContain("disk-");
   }
