@@ -233,6 +233,15 @@ final class VolumeRequests {
             LinkOption.NOFOLLOW_LINKS);
   }
 
+  /**
+   * Whether kubelet has left a volume at this path: it is not in the directory of a pod, and not
+   * there for a pod that still has one, which kubelet removes last.
+   */
+  boolean isLeft(Path target) {
+    return target.startsWith(kubeletRoot.resolve("plugins"))
+        && !Files.exists(kubeletRoot.resolve("pods").resolve(target.getFileName()));
+  }
+
   private static String printable(String text) {
     var start = text.length() <= 200 ? text : text.substring(0, 200) + "…";
     return "\"" + start.replaceAll("\\p{Cntrl}", "?") + "\"";

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -99,15 +100,42 @@ public final class VolumeMounts {
     }
   }
 
+  /**
+   * Takes back a volume that is to be deleted, if nobody has it any more: a kubelet that was killed
+   * need not know of all that it has to give back.
+   *
+   * @param isLeft whether who had it at this path is gone
+   */
+  public void takeBack(String id, Predicate<Path> isLeft) throws IOException {
+    synchronized (lock(id)) {
+      var volume = store.volume(id);
+      if (volume.isEmpty()) {
+        return;
+      }
+      var targets = targets(volume.get()).toList();
+      if (targets.stream().allMatch(isLeft)) {
+        for (var target : targets) {
+          Mounts.unmount(target);
+          if (Files.isRegularFile(target)) { // Directories are kubelet's own.
+            Files.delete(target);
+          }
+        }
+        LoopDevices.detachAll(store.bytes(volume.get()));
+      }
+    }
+  }
+
   /** Where any device of it is, but for this path. */
   private List<Path> targets(Volume volume, Path but) throws IOException {
+    return targets(volume).filter(target -> !target.equals(but)).toList();
+  }
+
+  private Stream<Path> targets(Volume volume) throws IOException {
     var devices = LoopDevices.of(store.bytes(volume));
     return Mounts.list().stream()
         .filter(mount -> devices.stream().anyMatch(device -> mount.shows(device.path())))
         .map(Mounts.Mount::target)
-        .filter(target -> !target.equals(but))
-        .distinct()
-        .toList();
+        .distinct();
   }
 
   /**

@@ -236,6 +236,29 @@ class VolumesTest {
   }
 
   @Test
+  void whatNobodyHasAnyMoreIsTakenBackToBeDeleted() throws IOException {
+    for (var use : List.of(EXT4, BLOCK)) {
+      var volume = store.create(use.getClass().getSimpleName(), SIZE, null);
+      use(volume, use, false);
+      mounts.takeBack(volume.id(), at -> !at.equals(target(volume)));
+      assertThatThrownBy(() -> store.delete(volume.id())).hasMessageContaining("in use");
+      mounts.takeBack(volume.id(), _ -> true);
+      assertThat(Mounts.at(target(volume))).isEmpty();
+      store.delete(volume.id());
+      assertThat(store.volume(volume.id())).isEmpty();
+    }
+  }
+
+  @Test
+  void whatWasOnlyStagedIsTakenBack() throws IOException {
+    var volume = store.create("staged", SIZE, null);
+    mounts.stage(volume.id(), staging(volume), BLOCK);
+    mounts.takeBack(volume.id(), _ -> true);
+    store.delete(volume.id());
+    assertThat(store.volume(volume.id())).isEmpty();
+  }
+
+  @Test
   void whatIsPromisedFitsIntoThePool() throws IOException {
     var volume = store.create("a", 1000 << 20, null);
     assertThat(store.room()).isEqualTo(24 << 20);
