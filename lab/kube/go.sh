@@ -31,13 +31,13 @@ go_is_new() {
   printf '%s\n' "$GO_OLDEST" "${version#go}" | sort --check=silent --version-sort
 }
 
-# build_once NAME FILE...: prints the directory NAME-<hash of all FILEs and the calling script> of the cache. If it is not there, the function
+# build_once NAME FILE...: prints the directory NAME-<hash of all FILEs, the calling script and this one> of the cache. If it is not there, the function
 # `compile` fills $work/out with Go in its PATH, and that becomes it, complete, by rename. Of several callers one builds.
 # Go's own caches, gigabytes, are removed afterwards, unless GOCACHE and GOMODCACHE say where they are to be kept.
 build_once() {
   local name=$1 inputs cache out lock
   shift
-  inputs=$(cat -- "$0" "$@" | sha256sum)
+  inputs=$(cat -- "$0" "${BASH_SOURCE[0]}" "$@" | sha256sum)
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/platter/${name%/*}
   out=$cache/${name##*/}-${inputs:0:12}
   if [[ ! -d $out ]]; then
@@ -59,6 +59,7 @@ build_once() {
       compile
       printf 'built in %d s\n' $((SECONDS - start))
     ) {lock}<&- >&2
+    sync -f "$work/out" # or power that fails leaves names of empty files
     mv -T -- "$work/out" "$out"
   fi
   printf '%s\n' "$out"

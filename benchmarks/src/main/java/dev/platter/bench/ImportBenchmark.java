@@ -15,6 +15,7 @@ final class ImportBenchmark implements Benchmark {
   private static final double MIB = 1 << 20;
   private static final String OURS = "platter";
   private static final String CDI = "CDI";
+  private static final String BARE = "received and written alone";
 
   /** Of 8 MiB each; less to see that it works. */
   private static final int RUNS = Integer.getInteger("bench.import.runs", 32);
@@ -46,7 +47,9 @@ final class ImportBenchmark implements Benchmark {
         + " server (busybox), from the start of the command to its end, against the importer of KubeVirt's CDI v1.65.0, built from source, with"
         + " a directory for its scratch space. \"Upload\": by `curl`, from its start to the answer that all is there, against CDI's upload"
         + " server; both servers are up before, and speak plain HTTP. Both commands are what a pod would run, each a process of its own whose start"
-        + " counts, and each syncs the disk before it ends; ours has its SHA-256 then, CDI's none. Disk is the most that target and scratch space take at any moment. What arrives is compared byte for byte.";
+        + " counts, and each syncs the disk before it ends; ours has its SHA-256 then, CDI's none. Disk is the most that target and scratch space take at any moment. What arrives is compared byte for byte."
+        + " \"Received and written alone\" is what an upload takes that is neither unpacked, decoded nor hashed, but for zeros written as it comes,"
+        + " and synced: what it costs without anything that is done with it. The goal is a ratio of 2.";
   }
 
   private static long size() {
@@ -80,9 +83,8 @@ final class ImportBenchmark implements Benchmark {
         var file = web.resolve("disk");
         Tool.time("sh", "-c", kind.made.replace("IN", "" + disk.raw()).replace("OUT", "" + file));
         var round = new Rounds(work, disk, platter, cdi, file, url, new HashMap<>());
-        rows.addAll(round.contest("import " + kind.name, rounds, round::ours, round::theirs));
-        rows.addAll(
-            round.contest("upload " + kind.name, rounds, round::uploadToUs, round::uploadToThem));
+        rows.addAll(round.imports("import " + kind.name, rounds));
+        rows.addAll(round.uploads("upload " + kind.name, rounds));
         Files.delete(file);
       }
     } finally {
@@ -101,14 +103,27 @@ final class ImportBenchmark implements Benchmark {
       String url,
       Map<String, Long> peaks) {
 
-    List<Row> contest(String name, int rounds, Contest.Contender ours, Contest.Contender theirs)
-        throws Exception {
+    List<Row> imports(String name, int rounds) throws Exception {
+      return rows(name, contest(this::ours, this::theirs).run(rounds));
+    }
+
+    List<Row> uploads(String name, int rounds) throws Exception {
+      var contest = contest(this::uploadToUs, this::uploadToThem);
+      var outcomes = contest.with(BARE, this::uploadToNobody).run(rounds);
+      var rows = new ArrayList<>(rows(name, outcomes));
+      var bare = Contest.outcome(outcomes, BARE).median();
+      rows.add(Row.of(name + ", " + BARE, bare, Contest.outcome(outcomes, CDI).median(), CDI));
+      return rows;
+    }
+
+    private Contest contest(Contest.Contender ours, Contest.Contender theirs) {
       peaks.clear();
-      var outcomes =
-          new Contest(WARM_UP)
-              .with(OURS, () -> watched(OURS, List.of(volume()), ours))
-              .with(CDI, () -> watched(CDI, List.of(cdi.data(), cdi.scratch()), theirs))
-              .run(rounds);
+      return new Contest(WARM_UP)
+          .with(OURS, () -> watched(OURS, List.of(volume()), ours))
+          .with(CDI, () -> watched(CDI, List.of(cdi.data(), cdi.scratch()), theirs));
+    }
+
+    private List<Row> rows(String name, Map<String, Contest.Outcome> outcomes) {
       return List.of(
           Row.of(
               name,
@@ -192,6 +207,15 @@ final class ImportBenchmark implements Benchmark {
         return sent("-X", "POST", "-T", file.toString(), base + "/v1beta1/upload");
       } finally {
         cdi.ended(server);
+      }
+    }
+
+    Stopwatch.Reading uploadToNobody() throws Exception {
+      var target = Files.createDirectories(volume()).resolve("received");
+      try (var server = new BareReceiver(target)) {
+        return sent("-T", file.toString(), server.address());
+      } finally {
+        Files.deleteIfExists(target);
       }
     }
 

@@ -56,8 +56,8 @@ final class LazyBenchmark implements Benchmark {
         + " traced guest read, in that order, as one stream packed by `gzip -6`. \"First read\": without QEMU, from the digest"
         + " (the daemon has no manifest, no connection) to the first sector of the disk over NBD. Its parts are taken of the"
         + " image pushed with a trace of its first block only, so that no unpacking ahead is in the way: round trips are"
-        + " its time at 10 ms less that at 0 ms, in units of 10 ms; the rest is its time at 0 ms, on the disk too; CPU is"
-        + " that of the daemon, a process of its own, all of its threads. Every first sector, and once the whole disk, is compared with the guest's own.";
+        + " its time at 10 ms less that at 0 ms, in units of what a byte takes over that link and back, which the goal counts too; the rest is its time"
+        + " at 0 ms, on the disk too; CPU is that of the daemon, a process of its own, all of its threads. Every first sector, and once the whole disk, is compared with the guest's own.";
   }
 
   @Override
@@ -148,6 +148,7 @@ final class LazyBenchmark implements Benchmark {
     for (var i = 0; i < WARM_READS; i++) {
       FirstRead.measure(daemon, work.resolve("first"), registry, brief, raw, 0, SECTOR, null);
     }
+    var echoes = new ArrayList<Double>();
     var all = new LinkedHashMap<String, List<FirstRead>>();
     for (var round = 0; round < Contest.WARM_UP + rounds; round++) {
       for (var entry : cases.entrySet()) {
@@ -157,8 +158,9 @@ final class LazyBenchmark implements Benchmark {
                 daemon, work.resolve("first"), registry, one.image, raw, 0, SECTOR, one.shape);
         all.computeIfAbsent(entry.getKey(), _ -> new ArrayList<>()).add(read);
       }
+      echoes.add(Echo.roundTripMillis(new Shape(RATES[1], ROUND_TRIP)));
     }
-    return firstReadRows(all);
+    return firstReadRows(all, Contest.median(echoes));
   }
 
   /**
@@ -166,16 +168,16 @@ final class LazyBenchmark implements Benchmark {
    */
   private record Case(PushedImage image, @Nullable Shape shape) {}
 
-  private static List<Row> firstReadRows(Map<String, List<FirstRead>> all) {
+  private static List<Row> firstReadRows(Map<String, List<FirstRead>> all, double roundTrip) {
     var far = median(all, FAR);
     var near = median(all, NEAR).reading().millis();
-    var roundTrip = ROUND_TRIP.toMillis();
     var rows = new ArrayList<Row>();
     for (var rate : RATES) {
       var millis = median(all, rate(rate)).reading().millis();
       var goal = GOAL_ROUND_TRIPS * roundTrip + GOAL_CPU_MILLIS;
       rows.add(Row.of("first read, " + rate(rate), millis, goal, GOAL, "ms"));
     }
+    rows.add(Row.alone("a round trip of the link", roundTrip, "ms"));
     rows.add(
         Row.of(
             "round trips to it (%d requests, %d connections)"

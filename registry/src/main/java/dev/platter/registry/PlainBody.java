@@ -132,15 +132,16 @@ final class PlainBody extends BufferStream {
     if (released.getAndSet(true)) {
       return;
     }
-    if (whole && again != null) {
-      again.run();
-    } else {
-      try {
+    try {
+      if (whole && again != null) {
+        again.run();
+      } else {
         connection.close();
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
       }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      over.run();
     }
-    over.run();
   }
 }

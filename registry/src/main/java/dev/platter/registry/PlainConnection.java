@@ -7,7 +7,10 @@ import java.io.IOException;
 import java.net.ProtocolException;
 import java.net.http.HttpTimeoutException;
 import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousCloseException;
+import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
@@ -16,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A connection on which nobody waits for ever. What is read as lines goes through a small buffer;
- * bytes beyond that go straight to where they are wanted. Belongs to one thread at a time.
+ * bytes beyond that go straight to where they are wanted. Belongs to one thread at a time, but for
+ * its end: who closes it ends the wait of whoever reads.
  */
 final class PlainConnection implements AutoCloseable {
   private static final int BUFFER = 16 << 10;
@@ -97,6 +101,7 @@ final class PlainConnection implements AutoCloseable {
   }
 
   private int receive(ByteBuffer into) throws IOException {
+    endIfInterrupted();
     if (inHead && System.nanoTime() - begun > patience.toNanos()) {
       throw new HttpTimeoutException("no answer for " + patience.toSeconds() + " s");
     }
@@ -111,17 +116,35 @@ final class PlainConnection implements AutoCloseable {
 
   /** An interrupt ends the wait, and the connection. */
   private void await(int operation) throws IOException {
-    key.interestOps(operation);
     long now = System.nanoTime();
     long end = inHead ? begun + patience.toNanos() : now + patience.toNanos();
-    selector.selectedKeys().clear();
-    int ready = end <= now ? 0 : selector.select(Math.max(1, (end - now) / 1_000_000));
+    int ready = end <= now ? 0 : select(operation, Math.max(1, (end - now) / 1_000_000));
+    endIfInterrupted();
+    if (ready == 0) {
+      throw new HttpTimeoutException("nothing came for " + patience.toSeconds() + " s");
+    }
+  }
+
+  /** Another thread may close the connection meanwhile. */
+  private int select(int operation, long millis) throws IOException {
+    int ready = 0;
+    try {
+      key.interestOps(operation);
+      selector.selectedKeys().clear();
+      ready = selector.select(millis);
+    } catch (ClosedSelectorException | CancelledKeyException e) {
+      // Said below.
+    }
+    if (!channel.isOpen()) {
+      throw new AsynchronousCloseException();
+    }
+    return ready;
+  }
+
+  private void endIfInterrupted() throws IOException {
     if (Thread.currentThread().isInterrupted()) {
       close();
       throw new ClosedByInterruptException();
-    }
-    if (ready == 0) {
-      throw new HttpTimeoutException("nothing came for " + patience.toSeconds() + " s");
     }
   }
 

@@ -242,4 +242,34 @@ class PlainGetTest {
     thread.interrupt();
     assertThat(result.get(1, TimeUnit.MINUTES)).isInstanceOf(InterruptedIOException.class);
   }
+
+  @Test
+  void whoClosesAFileEndsTheWaitForIt() throws Exception {
+    var part = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello".getBytes(ISO_8859_1);
+    answering(true, part);
+    var files =
+        new WebFiles(RegistrySettings.defaults(), Duration.ofMillis(1), Duration.ofHours(1));
+    var bytes = files.getFrom(url(), 0, WebFiles.Version.UNKNOWN);
+    assertThat(bytes.body().readNBytes(5)).asString(ISO_8859_1).isEqualTo("hello");
+    var result = new CompletableFuture<Integer>();
+    var reader =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    result.complete(bytes.body().read());
+                  } catch (Throwable e) {
+                    result.completeExceptionally(e);
+                  }
+                });
+    while (reader.getState() != Thread.State.RUNNABLE) {
+      Thread.sleep(1);
+    }
+    Thread.sleep(100);
+    bytes.close();
+    assertThat(result)
+        .failsWithin(Duration.ofMinutes(1))
+        .withThrowableThat()
+        .withCauseInstanceOf(IOException.class);
+  }
 }

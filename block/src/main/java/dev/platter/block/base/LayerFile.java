@@ -98,9 +98,20 @@ public final class LayerFile implements DiskFile {
    */
   public void prefetch(long blobFrom, long length) {
     var stretch = new Range(blobFrom, Math.min(blobFrom + length, origin.layer().size()));
-    transfers.begin(stretch);
+    transfers.begin(stretch, head(stretch));
     // Unpacking is work for a processor: a virtual thread would keep others from theirs.
     Thread.ofPlatform().name("prefetch").daemon().start(() -> unpack(stretch));
+  }
+
+  /** Where the first chunk of a stretch ends, which is what a guest waits for. */
+  private long head(Range stretch) {
+    for (int i = 0; i < file.chunks().size(); i++) {
+      Range chunk = blobRange(i);
+      if (chunk.from() >= stretch.from()) {
+        return chunk.to();
+      }
+    }
+    return stretch.to();
   }
 
   private void unpack(Range stretch) {
@@ -109,6 +120,9 @@ public final class LayerFile implements DiskFile {
       for (int i = 0; i < file.chunks().size() && !closed; i++) {
         Range chunk = blobRange(i);
         if (chunk.from() >= stretch.from() && chunk.to() <= stretch.to()) {
+          if (!known.has(file.chunks().get(i).digest())) {
+            transfers.follow(chunk);
+          }
           show(i);
         }
       }

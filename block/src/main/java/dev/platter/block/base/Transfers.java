@@ -32,6 +32,7 @@ final class Transfers implements Closeable {
   private static final long FIRST_PAUSE_MILLIS = 100;
   private static final long LONGEST_PAUSE_MILLIS = 5_000;
   private static final long LONGEST_COURTESY_MILLIS = 1000;
+  private static final long REST_MILLIS = 25;
 
   private enum Kind {
     DEMAND,
@@ -42,6 +43,7 @@ final class Transfers implements Closeable {
     final Kind kind;
     long at;
     long end;
+    long restAfter = Long.MAX_VALUE;
     boolean whole;
     int lies;
 
@@ -60,6 +62,7 @@ final class Transfers implements Closeable {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final List<Transfer> active = new ArrayList<>();
+  private final List<List<Range>> demanded = new ArrayList<>();
   private @Nullable BadImageException bad;
   private final Stop stop = new Stop();
   private boolean closed;
@@ -78,7 +81,12 @@ final class Transfers implements Closeable {
     }
   }
 
-  /** The same for somebody who can wait: lets those go first who cannot, for a while. */
+  /** Returns when the spool has what is on its way, for somebody who can wait. */
+  void follow(Range wanted) throws IOException {
+    await(List.of(wanted), Kind.BACKGROUND);
+  }
+
+  /** The same, and lets those go first who cannot wait, for a while. */
   void whenIdle(Range wanted) throws IOException {
     lock.lock();
     try {
@@ -91,18 +99,23 @@ final class Transfers implements Closeable {
     } finally {
       lock.unlock();
     }
-    await(List.of(wanted), Kind.BACKGROUND);
+    follow(wanted);
   }
 
-  /** Begins one request for all that is missing in a range, from the first byte to the last. */
-  void begin(Range range) {
+  /**
+   * Begins one request for all that is missing in a range, from the first byte to the last. Once
+   * the head of it is here, who waited for that has the processors for a moment.
+   */
+  void begin(Range range, long head) {
     lock.lock();
     try {
       Ranges wanted = missing(List.of(range));
       if (!wanted.isEmpty() && !closed) {
         List<Range> runs = wanted.list();
-        start(
-            new Transfer(Kind.BACKGROUND, new Range(runs.getFirst().from(), runs.getLast().to())));
+        var all = new Range(runs.getFirst().from(), runs.getLast().to());
+        var transfer = new Transfer(Kind.BACKGROUND, all);
+        transfer.restAfter = head;
+        start(transfer);
       }
     } finally {
       lock.unlock();
@@ -112,7 +125,11 @@ final class Transfers implements Closeable {
   private void await(List<Range> wanted, Kind kind) throws IOException {
     lock.lock();
     try {
-      while (!wanted.stream().allMatch(spool::has)) {
+      if (kind == Kind.DEMAND) {
+        demanded.add(wanted);
+        changed.signalAll();
+      }
+      while (!isHere(wanted)) {
         throwIfOver();
         for (Range run : missing(wanted).list()) {
           for (long at = run.from(); at < run.to(); at += MOST_IN_ONE_REQUEST) {
@@ -123,8 +140,13 @@ final class Transfers implements Closeable {
         changed.awaitUninterruptibly();
       }
     } finally {
+      demanded.remove(wanted);
       lock.unlock();
     }
+  }
+
+  private boolean isHere(List<Range> wanted) {
+    return wanted.stream().allMatch(spool::has);
   }
 
   /** What is neither there nor on its way. */
@@ -200,7 +222,29 @@ final class Transfers implements Closeable {
         progress.fetched.addAndGet(n);
         spool.keep(transfer.at, buffer, n);
         advance(transfer, n);
+        if (transfer.at >= transfer.restAfter) {
+          rest(transfer);
+        }
       }
+    }
+  }
+
+  /**
+   * Lets those go on who wait for the head, until somebody demands what is not here. What the
+   * registry sends meanwhile is kept by the kernel.
+   */
+  private void rest(Transfer transfer) {
+    transfer.restAfter = Long.MAX_VALUE;
+    lock.lock();
+    try {
+      long left = TimeUnit.MILLISECONDS.toNanos(REST_MILLIS);
+      while (left > 0 && !closed && demanded.stream().allMatch(this::isHere)) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      throw new IllegalStateException("threads of a base must not be interrupted", e);
+    } finally {
+      lock.unlock();
     }
   }
 

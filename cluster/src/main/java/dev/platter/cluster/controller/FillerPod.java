@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Its container is started again until it succeeds, later each time, by the kubelet.
  */
 final class FillerPod {
-  /** Longer than slow storage takes to attach a volume, which would begin anew with another pod. */
-  private static final Duration LONGEST_START = Duration.ofMinutes(5);
+  /** Longer than Kubernetes takes to get a volume away from a node that is gone. */
+  private static final Duration LONGEST_START = Duration.ofMinutes(7);
 
   static final String SIZE = "-size";
   static final String FILL = "-fill";
@@ -88,13 +88,21 @@ final class FillerPod {
   /**
    * Whether it is on a node, and cannot begin there for so long that it should be made anew: a
    * kubelet repeats only what failed, and a driver that was killed may have lost a step that it had
-   * answered for before, as csi-driver-host-path does. Another pod begins with the first step.
+   * answered for before, as csi-driver-host-path does. Another pod begins with the first step. Each
+   * has twice the time of the one before, as storage may be slow.
+   *
+   * @param begun when the first of them may have been made; all times are the control plane's
    */
-  static boolean isStuck(Pod pod, Instant now) {
+  static boolean isStuck(Pod pod, Instant begun, Instant now) {
+    var half = Duration.between(begun, now).dividedBy(2);
+    var patience = half.compareTo(LONGEST_START) > 0 ? half : LONGEST_START;
     var status = pod.getStatus();
     return "Pending".equals(status.getPhase())
-        && status.getStartTime() != null
-        && now.isAfter(Instant.parse(status.getStartTime()).plus(LONGEST_START))
+        && condition(pod, Condition.POD_SCHEDULED)
+            .filter(said -> "True".equals(said.getStatus()))
+            .map(PodCondition::getLastTransitionTime)
+            .filter(since -> now.isAfter(Instant.parse(since).plus(patience)))
+            .isPresent()
         && status.getContainerStatuses().stream()
             .map(container -> container.getState().getWaiting())
             .anyMatch(waits -> waits != null && "ContainerCreating".equals(waits.getReason()));

@@ -168,7 +168,7 @@ final class ImageReconciler implements ControlLoop.Work {
     }
     var size = FillerPod.sizeOf(pod);
     return size == null
-        ? work(image, status, pod)
+        ? work(image, status, pod, image)
         : importing(status.withSize(size), "A claim is made for it.");
   }
 
@@ -208,22 +208,26 @@ final class ImageReconciler implements ControlLoop.Work {
             ? storage.complaint(claim).orElse(null)
             : null;
     return complaint == null
-        ? work(image, status, pod)
+        ? work(image, status, pod, claim)
         : new Outcome(status, false, Reason.PROVISIONING_FAILED, complaint, LATER);
   }
 
-  /** What a pod that is at work says of itself. */
-  private Outcome work(VmImage image, ImageStatus status, Pod pod) {
+  /**
+   * What a pod that is at work says of itself.
+   *
+   * @param cause what the first such pod was made for
+   */
+  private Outcome work(VmImage image, ImageStatus status, Pod pod, HasMetadata cause) {
     if (FillerPod.failed(pod)) {
       remove(image, pod);
       return importing(
           status, "The pod " + pod.getMetadata().getName() + " failed; another comes.");
     }
-    if (FillerPod.isStuck(pod, clock.instant())) {
+    var begun = Instant.parse(cause.getMetadata().getCreationTimestamp());
+    if (FillerPod.isStuck(pod, begun, clock.instant())) {
       remove(image, pod);
       return importing(
-          status,
-          "The pod " + pod.getMetadata().getName() + " does not get its volumes; another comes.");
+          status, "The pod " + pod.getMetadata().getName() + " does not start; another comes.");
     }
     var said = FillerPod.says(pod);
     return new Outcome(status, false, said.reason(), said.message(), LATER);

@@ -239,7 +239,8 @@ final class VolumeRequests {
    */
   boolean isLeft(Path target) {
     return target.startsWith(kubeletRoot.resolve("plugins"))
-        && !Files.exists(kubeletRoot.resolve("pods").resolve(target.getFileName()));
+        && Files.notExists(
+            kubeletRoot.resolve("pods").resolve(target.getFileName()), LinkOption.NOFOLLOW_LINKS);
   }
 
   private static String printable(String text) {

@@ -1,5 +1,6 @@
 package dev.platter.cluster.controller;
 
+import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.ImageStatus;
 import dev.platter.cluster.api.Names;
@@ -198,11 +199,18 @@ final class FakeStorage implements Storage {
             .build());
   }
 
-  /** Since when its container does, and for what. */
+  /** Since when it is on a node, and what its container waits for. */
   void waits(String name, Instant since, String reason) {
     var pod = filler(name);
     assert pod != null;
-    pod.getStatus().setStartTime(since.toString());
+    pod.getStatus()
+        .setConditions(
+            List.of(
+                new PodConditionBuilder()
+                    .withType(Condition.POD_SCHEDULED)
+                    .withStatus("True")
+                    .withLastTransitionTime(since.toString())
+                    .build()));
     pod.getStatus()
         .setContainerStatuses(
             List.of(

@@ -260,17 +260,26 @@ class VolumeIdentitiesTest {
     storage.pod(NAME + "-fill", "Pending", "PodScheduled", "", "");
     storage.waits(NAME + "-fill", now, "ContainerCreating");
     storage.changes();
-    now = now.plusSeconds(290);
+    now = now.plusSeconds(410);
     look();
     assertThat(storage.changes()).isEmpty();
     now = now.plusSeconds(20);
-    storage.waits(NAME + "-fill", now.minusSeconds(310), "ErrImagePull");
+    storage.waits(NAME + "-fill", now.minusSeconds(430), "ErrImagePull");
     look();
     assertThat(storage.changes()).isEmpty();
-    storage.waits(NAME + "-fill", now.minusSeconds(310), "ContainerCreating");
+    storage.waits(NAME + "-fill", now.minusSeconds(430), "ContainerCreating");
     look();
-    assertThat(storage.changes()).containsExactly("delete Pod " + NAME + "-fill");
-    assertThat(imageSays()).startsWith("Importing: The pod " + NAME + "-fill does not get");
+    assertThat(storage.changes()).containsExactly("-Pod " + NAME + "-fill");
+    assertThat(imageSays()).startsWith("Importing: The pod " + NAME + "-fill does not start");
+    look();
+    storage.waits(NAME + "-fill", now, "ContainerCreating");
+    storage.changes();
+    now = now.plusSeconds(425);
+    look();
+    assertThat(storage.changes()).as("the second has longer").isEmpty();
+    now = now.plusSeconds(10);
+    look();
+    assertThat(storage.changes()).containsExactly("-Pod " + NAME + "-fill");
   }
 
   @Test
