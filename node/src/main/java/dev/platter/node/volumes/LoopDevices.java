@@ -124,9 +124,12 @@ final class LoopDevices {
         .findFirst();
   }
 
+  /** Those that are leaving need it no more, and may be another file's by now. */
   static void detachAll(Path file) throws IOException {
     for (var device : of(file)) {
-      detach(device.path());
+      if (!device.leaving()) {
+        detach(device.path());
+      }
     }
   }
 

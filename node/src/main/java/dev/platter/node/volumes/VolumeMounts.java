@@ -131,8 +131,13 @@ public final class VolumeMounts {
   }
 
   private Stream<Path> targets(Volume volume) throws IOException {
-    var devices = LoopDevices.of(store.bytes(volume));
-    return Mounts.list().stream()
+    var file = store.bytes(volume);
+    var devices = LoopDevices.of(file);
+    var mounts = Mounts.list();
+    if (devices.stream().anyMatch(LoopDevices.LoopDevice::leaving)) {
+      devices.retainAll(LoopDevices.of(file)); // It may have gone, and be another file's.
+    }
+    return mounts.stream()
         .filter(mount -> devices.stream().anyMatch(device -> mount.shows(device.path())))
         .map(Mounts.Mount::target)
         .distinct();
