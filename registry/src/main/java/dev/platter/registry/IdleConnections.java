@@ -47,8 +47,8 @@ final class IdleConnections {
       close(connections.removeLast());
     }
     if (!watched) {
-      watched = true;
       Thread.ofPlatform().name("idle-connections").daemon().start(this::watch);
+      watched = true; // Not before: without a thread the next one tries again.
     }
   }
 
