@@ -29,8 +29,8 @@ final class ImportedIdentities implements AutoCloseable {
   /** Large enough that it takes a while to write, after a guest that boots. */
   private static final int RANDOM_MIB = 256;
 
-  /** A pod that does not get its volumes is made anew after five. */
-  private static final Duration PATIENCE = Duration.ofMinutes(8);
+  /** A pod that does not get its volumes is made anew after seven. */
+  private static final Duration PATIENCE = Duration.ofMinutes(12);
 
   private static final Duration LONGEST_ABSENCE = Duration.ofSeconds(6);
   private static final int LONGEST_AWAY_MS = 3000;

@@ -24,7 +24,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class FillerPod {
   /** Longer than Kubernetes takes to get a volume away from a node that is gone. */
-  private static final Duration LONGEST_START = Duration.ofMinutes(7);
+  private static final Duration SHORTEST_PATIENCE = Duration.ofMinutes(7);
+
+  /** The first may come after days of waiting for something else. */
+  private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
 
   static final String SIZE = "-size";
   static final String FILL = "-fill";
@@ -89,19 +92,19 @@ final class FillerPod {
    * Whether it is on a node, and cannot begin there for so long that it should be made anew: a
    * kubelet repeats only what failed, and a driver that was killed may have lost a step that it had
    * answered for before, as csi-driver-host-path does. Another pod begins with the first step. Each
-   * has twice the time of the one before, as storage may be slow.
+   * has twice the time of the one before, up to an hour, as storage may be slow.
    *
    * @param begun when the first of them may have been made; all times are the control plane's
    */
   static boolean isStuck(Pod pod, Instant begun, Instant now) {
-    var half = Duration.between(begun, now).dividedBy(2);
-    var patience = half.compareTo(LONGEST_START) > 0 ? half : LONGEST_START;
+    var half = Duration.between(begun, now).toSeconds() / 2;
+    var patience = Math.clamp(half, SHORTEST_PATIENCE.toSeconds(), LONGEST_PATIENCE.toSeconds());
     var status = pod.getStatus();
     return "Pending".equals(status.getPhase())
         && condition(pod, Condition.POD_SCHEDULED)
             .filter(said -> "True".equals(said.getStatus()))
             .map(PodCondition::getLastTransitionTime)
-            .filter(since -> now.isAfter(Instant.parse(since).plus(patience)))
+            .filter(since -> now.isAfter(Instant.parse(since).plusSeconds(patience)))
             .isPresent()
         && status.getContainerStatuses().stream()
             .map(container -> container.getState().getWaiting())

@@ -234,11 +234,11 @@ final class VolumeRequests {
   }
 
   /**
-   * Whether kubelet has left a volume at this path: it is not in the directory of a pod, and not
-   * there for a pod that still has one, which kubelet removes last.
+   * Whether kubelet has left a volume at this path, which is one of its own for CSI: not in the
+   * directory of a pod, and not for a pod that still has one, which kubelet removes last.
    */
   boolean isLeft(Path target) {
-    return target.startsWith(kubeletRoot.resolve("plugins"))
+    return target.startsWith(kubeletRoot.resolve("plugins/kubernetes.io/csi"))
         && Files.notExists(
             kubeletRoot.resolve("pods").resolve(target.getFileName()), LinkOption.NOFOLLOW_LINKS);
   }

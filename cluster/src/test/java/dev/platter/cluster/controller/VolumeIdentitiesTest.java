@@ -280,6 +280,16 @@ class VolumeIdentitiesTest {
     now = now.plusSeconds(10);
     look();
     assertThat(storage.changes()).containsExactly("-Pod " + NAME + "-fill");
+    now = now.plusSeconds(Duration.ofDays(3).toSeconds());
+    look();
+    storage.waits(NAME + "-fill", now, "ContainerCreating");
+    storage.changes();
+    now = now.plusSeconds(3590);
+    look();
+    assertThat(storage.changes()).isEmpty();
+    now = now.plusSeconds(20);
+    look();
+    assertThat(storage.changes()).as("none has more than an hour").isNotEmpty();
   }
 
   @Test
