@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
@@ -21,6 +22,7 @@ import java.util.regex.Pattern;
 final class BareReceiver implements AutoCloseable {
   private static final int PIECE = 1 << 20;
   private static final int PAGE = 4096;
+  private static final int LONGEST_MINUTES = 10;
   private static final Pattern LENGTH =
       Pattern.compile("content-length: *(\\d+)", Pattern.CASE_INSENSITIVE);
   private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(PAGE);
@@ -109,7 +111,7 @@ final class BareReceiver implements AutoCloseable {
   @Override
   public void close() throws IOException {
     try {
-      received.join();
+      received.orTimeout(LONGEST_MINUTES, TimeUnit.MINUTES).join();
     } finally {
       listener.close();
     }
