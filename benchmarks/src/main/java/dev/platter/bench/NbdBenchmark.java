@@ -16,6 +16,7 @@ import java.util.Random;
 /** How fast blocks that are in memory reach a client, and what that costs the server. */
 final class NbdBenchmark implements Benchmark {
   private static final long BYTES = 1L << 30;
+  private static final int PROCESSOR = 0;
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private static final String OURS = "platter";
@@ -40,7 +41,9 @@ final class NbdBenchmark implements Benchmark {
     return "Blocks of a 1 GiB file in the page cache, over a unix socket, read-only, structured replies on. Sequential:"
         + " `nbdcopy --no-extents … null:`, its start counted. Random: 4 KiB reads by fio's nbd engine. Each server is a"
         + " process of its own and stays up for all rounds; CPU is the server's, for each round (1 GiB, or all reads of a"
-        + " round). The bytes that each server sends are compared with the file, before and after.";
+        + " round). With one request at a time most of it is waking each other up, and the kernel wakes some servers on the"
+        + " client's processor and others on another, which takes longer; \"on one processor\" all servers and the client"
+        + " are bound to it. The bytes that each server sends are compared with the file, before and after.";
   }
 
   @Override
@@ -58,6 +61,10 @@ final class NbdBenchmark implements Benchmark {
       for (var load : loads()) {
         rows.addAll(contest(load, servers, rounds));
       }
+      for (var server : servers.values()) {
+        server.pin(PROCESSOR);
+      }
+      rows.addAll(contest(onOneProcessor(), servers, rounds));
       check(file, work, servers);
     }
     return rows;
@@ -71,7 +78,14 @@ final class NbdBenchmark implements Benchmark {
   }
 
   private static Load random(int depth, int reads) {
-    return new Load("4 KiB random, depth " + depth, "IOPS", reads, uri -> fio(uri, depth, reads));
+    return new Load(
+        "4 KiB random, depth " + depth, "IOPS", reads, uri -> fio(uri, depth, reads, List.of()));
+  }
+
+  private static Load onOneProcessor() {
+    var there = List.of("taskset", "-c", Integer.toString(PROCESSOR));
+    return new Load(
+        "the same, on one processor", "IOPS", 10_000, uri -> fio(uri, 1, 10_000, there));
   }
 
   private static List<Row> contest(Load load, Map<String, ServerProcess> servers, int rounds)
@@ -110,9 +124,11 @@ final class NbdBenchmark implements Benchmark {
     return Tool.time("nbdcopy", "--no-extents", uri, "null:").millis();
   }
 
-  private static double fio(String uri, int depth, int reads) throws Exception {
-    var said =
-        Tool.output(
+  private static double fio(String uri, int depth, int reads, List<String> through)
+      throws Exception {
+    var command = new ArrayList<>(through);
+    command.addAll(
+        List.of(
             "fio",
             "--name=random",
             "--ioengine=nbd",
@@ -122,7 +138,8 @@ final class NbdBenchmark implements Benchmark {
             "--size=" + BYTES,
             "--iodepth=" + depth,
             "--number_ios=" + reads,
-            "--output-format=json");
+            "--output-format=json"));
+    var said = Tool.output(command.toArray(String[]::new));
     var read = JSON.readTree(said.substring(said.indexOf('{'))).at("/jobs/0/read");
     if (read.get("total_ios").asInt() != reads) {
       throw new IOException("fio did " + read.get("total_ios") + " reads, not " + reads);

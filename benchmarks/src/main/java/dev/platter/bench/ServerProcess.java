@@ -42,6 +42,11 @@ final class ServerProcess implements AutoCloseable {
     return process.info().totalCpuDuration().orElse(Duration.ZERO).toMillis();
   }
 
+  /** From now on it runs on this processor only. */
+  void pin(int processor) throws IOException, InterruptedException {
+    Tool.time("taskset", "-apc", Integer.toString(processor), Long.toString(process.pid()));
+  }
+
   @Override
   public void close() throws IOException {
     process.destroy();
