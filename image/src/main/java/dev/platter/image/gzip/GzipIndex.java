@@ -43,7 +43,7 @@ public final class GzipIndex {
 
   static final int HEADER_BYTES = 32;
   static final int SPAN_BYTES = 24;
-  static final int PIECE_BYTES = 8 + Sha256.BYTES;
+  static final int PIECE_BYTES = 8 + Digest.BYTES;
 
   private static final long MAX_SIZE = 1L << 56;
   private static final int SMALLEST_HEADER = 10;
@@ -190,7 +190,7 @@ public final class GzipIndex {
   public Piece piece(int piece) {
     Objects.checkIndex(piece, pieces);
     int span = spanAt(pieceStart(piece));
-    byte[] digest = new byte[Sha256.BYTES];
+    byte[] digest = new byte[Digest.BYTES];
     bytes.get(pieceRecord(piece) + 8, digest);
     return new Piece(
         pieceStart(piece),

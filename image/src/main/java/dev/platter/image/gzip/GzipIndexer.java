@@ -1,5 +1,6 @@
 package dev.platter.image.gzip;
 
+import dev.platter.image.Digest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.security.MessageDigest;
@@ -23,7 +24,7 @@ public final class GzipIndexer extends InputStream {
 
   private final long maxPlain;
   private final InputStream packed;
-  private final MessageDigest piece = Sha256.start();
+  private final MessageDigest piece = Digest.sha256();
   private final BitInput in;
   private final Inflate inflate;
   private final Members members;
