@@ -57,7 +57,7 @@ final class Arrivals {
       throws IOException {
     switch (step) {
       case Step.CreateOverlay overlay ->
-          StepRunner.create(
+          NewFile.create(
               overlay.path(),
               path -> {
                 var below = overlay.backing();
@@ -68,11 +68,11 @@ final class Arrivals {
                 }
               });
       case Step.CreateVolume volume ->
-          StepRunner.create(volume.path(), path -> Qcow2Overlay.create(path, size(vm, path)));
+          NewFile.create(volume.path(), path -> Qcow2Overlay.create(path, size(vm, path)));
       case Step.CreateBlank blank -> makeRaw(vm, blank.path(), reservation);
       case Step.CloneDisk clone -> makeRaw(vm, clone.path(), reservation);
       case Step.WriteSeed seed ->
-          StepRunner.create(
+          NewFile.create(
               seed.path(), path -> Durable.write(path, Objects.requireNonNull(vm.seed())));
       case Step.StartDomain _ -> runner.moving().receive(vm);
       default -> runner.run(record, step, new Given(secrets), reservation);
@@ -81,7 +81,7 @@ final class Arrivals {
 
   private void makeRaw(MovingVm vm, String file, Pools.Reservation reservation) throws IOException {
     runner.reserve(Path.of(file), size(vm, Path.of(file)), reservation);
-    StepRunner.create(file, path -> SparseFile.create(path, size(vm, path)));
+    NewFile.create(file, path -> SparseFile.create(path, size(vm, path)));
   }
 
   private static long size(MovingVm vm, Path disk) {

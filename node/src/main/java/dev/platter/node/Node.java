@@ -21,7 +21,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -46,6 +45,7 @@ public final class Node implements AutoCloseable {
   private final LocalDisks disks;
   private final Planning planning;
   private final ServerNames names;
+  private final VmStatuses statuses;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -80,6 +80,7 @@ public final class Node implements AutoCloseable {
     this.machine = machine;
     this.progress = progress;
     this.disks = new LocalDisks(rawDevices, drawn, progress);
+    this.statuses = new VmStatuses(layout, machine, this::warn);
     this.images = images;
     this.containers = containers;
     this.pools = pools;
@@ -346,62 +347,21 @@ public final class Node implements AutoCloseable {
   }
 
   public List<VmStatus> list() throws IOException {
-    var out = new ArrayList<VmStatus>();
-    for (var record : VmRecord.list(layout, this::warn)) {
-      status(record).ifPresent(out::add);
-    }
-    return out;
+    return statuses.list();
   }
 
   public VmStatus status(VmKey key) throws IOException {
-    var record = VmRecord.find(layout, key);
-    var status = record.isPresent() ? status(record.get()) : Optional.<VmStatus>empty();
-    return status.orElseThrow(() -> Executor.noSuchVm(key));
+    return statuses.of(key);
   }
 
   /** The process of a VM that runs. */
   public OptionalLong process(VmKey key) throws IOException {
-    var uuid = status(key).plan().uuid();
-    try {
-      return OptionalLong.of(QemuProcess.pid(uuid, layout.consoleSocket(uuid)));
-    } catch (PlatterException e) {
-      return OptionalLong.empty();
-    }
-  }
-
-  private Optional<VmStatus> status(VmRecord record) throws IOException {
-    var state = record.state(layout);
-    return state.map(
-        journal ->
-            new VmStatus(
-                record.plan(),
-                phase(record, journal),
-                layout.consoleLog(record.directory()),
-                layout.consoleSocket(record.plan().uuid())));
+    return statuses.process(key);
   }
 
   /** How the program of a container image ended, if the guest said so. */
   public OptionalInt exit(VmKey key) throws IOException {
     return ExitFile.read(layout.exit(layout.vm(key)));
-  }
-
-  private VmStatus.Phase phase(VmRecord record, Journal.State state) {
-    if (state.open() != null) {
-      return VmStatus.Phase.CHANGING;
-    }
-    if (!state.up()) {
-      return VmStatus.Phase.STOPPED;
-    }
-    try {
-      return switch (machine.hypervisor(record.plan().libvirt()).state(record.plan().uuid())) {
-        case RUNNING -> VmStatus.Phase.RUNNING;
-        case PAUSED -> VmStatus.Phase.PAUSED;
-        case GONE -> VmStatus.Phase.STOPPED;
-      };
-    } catch (PlatterException e) {
-      warn(e);
-      return VmStatus.Phase.UNKNOWN;
-    }
   }
 
   /** The pools and what is in them. libvirt looks again at those that VMs use. */

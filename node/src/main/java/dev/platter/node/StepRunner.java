@@ -1,25 +1,20 @@
 package dev.platter.node;
 
-import dev.platter.image.raw.PinnedFile;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.Access;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.model.SecretData;
-import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.image.ContainerImages;
 import dev.platter.node.image.Images;
 import dev.platter.plan.NetworkDisk;
 import dev.platter.plan.Plan;
-import dev.platter.plan.PlannedDisk;
 import dev.platter.plan.Seed;
 import dev.platter.plan.SourceName;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
 import java.io.IOException;
-import java.nio.channels.ClosedByInterruptException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -39,7 +34,7 @@ final class StepRunner {
   private final ContainerImages containers;
   private final Leases leases;
   private final LocalDisks disks;
-  private final Masters masters;
+  private final Clones clones;
   private final Overlays overlays;
   private final DynamicVolumes volumes;
   private final Pools pools;
@@ -68,7 +63,7 @@ final class StepRunner {
     this.containers = containers;
     this.leases = leases;
     this.disks = disks;
-    this.masters = masters;
+    this.clones = new Clones(layout, images, leases, disks, masters, pools, progress);
     this.fill = fill;
     this.overlays = new Overlays(layout, images, masters);
     this.volumes = volumes;
@@ -89,7 +84,7 @@ final class StepRunner {
     switch (step) {
       case Step.MakeVolume volume -> volumes.make(vm.plan(), volume);
       case Step.ServeVolume volume -> volumes.serve(vm.plan(), volume);
-      case Step.MakeDirectory directory -> create(directory.path(), Durable::makeDirectory);
+      case Step.MakeDirectory directory -> NewFile.create(directory.path(), Durable::makeDirectory);
       case Step.EnsureImage image ->
           images.ensure(image.reference(), image.digest(), given.secrets().logins(), progress);
       case Step.EnsureLayers layers ->
@@ -109,15 +104,16 @@ final class StepRunner {
       case Step.DefineSecret secret -> define(vm.plan(), secret, given.secrets());
       case Step.ServeWeb web -> webDisks.serve(vm, web, given.secrets());
       case Step.CreateOverlay overlay ->
-          create(overlay.path(), overlays.overlay(vm.plan(), overlay, given)::write);
-      case Step.CloneDisk clone -> copy(vm.plan(), clone, given.secrets(), reservation);
+          NewFile.create(overlay.path(), overlays.overlay(vm.plan(), overlay, given)::write);
+      case Step.CloneDisk clone -> clones.make(vm.plan(), clone, given.secrets(), reservation);
       case Step.CreateSnapshot snapshot ->
-          create(snapshot.path(), path -> Overlays.snapshot(snapshot, path));
+          NewFile.create(snapshot.path(), path -> Overlays.snapshot(snapshot, path));
       case Step.CreateVolume volume ->
-          create(volume.path(), path -> overlays.volume(vm.plan(), volume, path));
+          NewFile.create(volume.path(), path -> overlays.volume(vm.plan(), volume, path));
       case Step.CreateBlank blank ->
-          create(blank.path(), path -> SparseFile.create(path, blank.size()));
-      case Step.WriteSeed write -> create(write.path(), path -> writeSeed(path, given.seed()));
+          NewFile.create(blank.path(), path -> SparseFile.create(path, blank.size()));
+      case Step.WriteSeed write ->
+          NewFile.create(write.path(), path -> writeSeed(path, given.seed()));
       case Step.UseIdentity use -> use(use);
       case Step.StartDomain _ -> {
         if (vm.plan().runs().isPresent()) {
@@ -205,19 +201,12 @@ final class StepRunner {
               null;
         };
     if (exists != null) {
-      throw foreign(exists);
+      throw NewFile.foreign(exists);
     }
   }
 
   private static @Nullable String exists(String path) {
     return Files.exists(Path.of(path), LinkOption.NOFOLLOW_LINKS) ? "file " + path : null;
-  }
-
-  private static PlatterException foreign(String what) {
-    return PlatterException.of(
-        Code.CONFLICT,
-        "the " + what + " exists, and no record of Platter names it",
-        "Platter does not touch what it did not make. Move it away, or give the VM another name.");
   }
 
   /**
@@ -343,57 +332,6 @@ final class StepRunner {
     }
   }
 
-  private void copy(
-      Plan plan, Step.CloneDisk clone, SecretData secrets, Pools.Reservation reservation)
-      throws IOException {
-    if (clone.lease() == null) {
-      for (var image : plan.images().entrySet()) {
-        if (clone.from().toString().equals(layout.base(image.getValue()).toString())) {
-          images.complete(image.getKey(), image.getValue(), secrets.logins(), progress);
-        }
-      }
-      write(clone, null, secrets, reservation);
-      return;
-    }
-    leases.take(plan.key(), clone.lease(), Access.READ_SHARED);
-    try (var device = device(plan, clone.from())) {
-      var file = clone.from().file();
-      if (file != null) {
-        disks.check(Path.of(file), clone.from().format());
-      }
-      write(clone, device, secrets, reservation);
-    } finally {
-      leases.release(plan.key(), clone.lease(), Access.READ_SHARED);
-    }
-  }
-
-  /** The device that a clone is made from, held while it is copied. */
-  private @Nullable PinnedFile device(Plan plan, PlannedDisk.Link from) throws IOException {
-    var path = from.device();
-    if (path == null) {
-      return null;
-    }
-    var listed = false;
-    for (var step : plan.steps()) {
-      listed |=
-          step instanceof Step.CheckDevice check && check.path().equals(path) && check.listed();
-    }
-    return disks.openDevice(path, listed);
-  }
-
-  private void write(
-      Step.CloneDisk clone,
-      @Nullable PinnedFile device,
-      SecretData secrets,
-      Pools.Reservation reservation)
-      throws IOException {
-    var file = Path.of(clone.path());
-    if (pools.isLimited(file)) {
-      pools.reserve(file, masters.sizeOf(clone.from(), clone.size(), false, secrets), reservation);
-    }
-    create(clone.path(), path -> masters.copy(clone, device, path, secrets));
-  }
-
   /** Counts what a step is going to take of a pool that has a limit. */
   void reserve(Path file, long bytes, Pools.Reservation reservation) throws IOException {
     if (pools.isLimited(file)) {
@@ -406,38 +344,5 @@ final class StepRunner {
       throw new IllegalStateException("the content of " + path + " is not known any more");
     }
     Durable.write(path, SeedImage.bytes(seed));
-  }
-
-  /** Makes a file under its final name. */
-  interface FileMaker {
-    void make(Path path) throws IOException;
-  }
-
-  /**
-   * Makes a file that was not there; on failure it is not there again, unless it was somebody
-   * else's all along.
-   */
-  static void create(String path, FileMaker maker) throws IOException {
-    var file = Path.of(path);
-    Durable.makeDirectories(Durable.parent(file));
-    try {
-      maker.make(file);
-    } catch (FileAlreadyExistsException e) {
-      throw foreign("file " + path);
-    } catch (ClosedByInterruptException e) {
-      Cancellation.shield(() -> deleteAfter(file, e));
-      throw Cancellation.cancelled();
-    } catch (IOException | RuntimeException e) {
-      Cancellation.shield(() -> deleteAfter(file, e));
-      throw e;
-    }
-  }
-
-  private static void deleteAfter(Path file, Exception cause) {
-    try {
-      Durable.delete(file);
-    } catch (IOException e) {
-      cause.addSuppressed(e);
-    }
   }
 }

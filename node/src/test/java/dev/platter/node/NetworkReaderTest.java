@@ -119,7 +119,7 @@ class NetworkReaderTest {
     var copy = Files.writeString(work.resolve(name + ".copy"), "theirs");
     assertThatThrownBy(
             () ->
-                StepRunner.create(
+                NewFile.create(
                     copy.toString(),
                     path -> reader.copy(disk, secrets(storage.secrets()), path, size -> size)))
         .isInstanceOf(PlatterException.class)

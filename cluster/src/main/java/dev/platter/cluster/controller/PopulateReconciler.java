@@ -35,6 +35,7 @@ import org.jspecify.annotations.Nullable;
 final class PopulateReconciler implements ControlLoop.Work {
   private final Populations cluster;
   private final Originals originals;
+  private final Remains remains;
   private final Population population;
   private final Duration grace;
   private final boolean cdi;
@@ -52,7 +53,8 @@ final class PopulateReconciler implements ControlLoop.Work {
       InstantSource clock) {
     this.cluster = cluster;
     this.originals = new Originals(cluster, clock);
-    this.population = new Population(cluster, originals, program, uploads, clock);
+    this.remains = new Remains(cluster);
+    this.population = new Population(cluster, originals, remains, program, uploads, clock);
     this.grace = grace;
     this.cdi = uploads != null;
     this.clock = clock;
@@ -172,7 +174,7 @@ final class PopulateReconciler implements ControlLoop.Work {
 
   /** What was begun for it goes; the claim waits for somebody to make the object. */
   private void abandon(SourceKey key, PersistentVolumeClaim claim) {
-    population.clear(claim);
+    remains.clear(claim);
     if (!PrimeClaim.isBound(claim)) {
       cluster.event(
           claim, Reason.NOT_FOUND, "There is no %s %s.".formatted(key.kind(), key.name()));

@@ -7,7 +7,6 @@ import dev.platter.cluster.api.FilledClaim;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.controller.Storage.VolumeClass;
 import dev.platter.node.x509.Authority;
-import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import java.time.Duration;
@@ -45,6 +44,8 @@ final class Population {
 
   private final Populations cluster;
   private final Originals originals;
+  private final Remains remains;
+  private final BoundClaims bound;
   private final Ways ways;
   private final Supplier<FillPod.Program> program;
   private final PodsAtWork atWork;
@@ -57,11 +58,14 @@ final class Population {
   Population(
       Populations cluster,
       Originals originals,
+      Remains remains,
       Supplier<FillPod.Program> program,
       @Nullable Supplier<Authority> uploads,
       InstantSource clock) {
     this.cluster = cluster;
     this.originals = originals;
+    this.remains = remains;
+    this.bound = new BoundClaims(cluster, remains);
     this.ways = new Ways(cluster, originals);
     this.program = program;
     this.atWork = new PodsAtWork(cluster, uploads);
@@ -86,7 +90,7 @@ final class Population {
 
   Look look(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
     if (claim.getSpec().getVolumeName() != null) {
-      return chosen(source, claim, before);
+      return bound.look(source, claim, before);
     }
     if (PrimeClaim.foreignNamespace(claim).isPresent()) {
       return waiting(
@@ -115,14 +119,14 @@ final class Population {
       return halved(claim, before);
     }
     if (!PrimeClaim.isFor(prime, pod)) {
-      clear(claim);
+      remains.clear(claim);
       return filling(before, LEFT);
     }
     if (FillerPod.succeeded(pod) || (DrawPod.hasBegun(pod) && PrimeClaim.isBound(prime))) {
       return hand(source, claim, prime, pod, before);
     }
     if (!FillPod.isCurrent(pod, source)) {
-      clear(claim);
+      remains.clear(claim);
       return filling(before.withoutRetry(), "What it is filled from has changed; it begins anew.");
     }
     if (FillerPod.failed(pod)) {
@@ -146,102 +150,10 @@ final class Population {
   /** What the claim names cannot be had: nothing is begun for it, and what was begun goes. */
   Look withheld(ClaimSource source, Way.Wait why, PersistentVolumeClaim claim, FilledClaim before) {
     if (claim.getSpec().getVolumeName() != null) {
-      return chosen(source, claim, before);
+      return bound.look(source, claim, before);
     }
-    clear(claim);
+    remains.clear(claim);
     return waiting(before.withPod(null, null).withoutRetry(), why.reason(), why.message());
-  }
-
-  /**
-   * The claim has a volume, for good. First it is said what the claim has, then goes what is left
-   * of the filling.
-   */
-  private Look chosen(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
-    var name = claim.getSpec().getVolumeName();
-    if (PrimeClaim.isLost(claim)) {
-      clear(claim);
-      return notOurs(
-          before,
-          Reason.DISK_LOST,
-          "The volume %s is gone, and the disk with it. Make the claim anew.".formatted(name));
-    }
-    if (before.phase() == FillPhase.FILLED) {
-      clear(claim);
-      return new Look(before.withPod(null, before.progress()), null);
-    }
-    var volume = cluster.volume(name);
-    var digest = volume == null ? null : PrimeClaim.filled(volume);
-    if (digest == null) {
-      clear(claim);
-      return notOurs(
-          before,
-          Reason.BOUND_ELSEWHERE,
-          "The claim has the volume %s, which was not filled from here.".formatted(name));
-    }
-    if (!PrimeClaim.isBound(claim)) {
-      return new Look(before, SOON);
-    }
-    var rest = rest(source, claim, digest, before.withDigest(digest));
-    if (rest != null) {
-      return rest;
-    }
-    return new Look(
-        before
-            .withPod(before.pod(), "100%")
-            .withDigest(digest.isEmpty() ? null : digest)
-            .withoutRetry()
-            .at(FillPhase.FILLED, Reason.FILLED, Reason.FILLED.sentence()),
-        Duration.ZERO);
-  }
-
-  /** Has a pod see to the rest of the image that the claim's volume began as, if one can. */
-  private String stay(ClaimSource source, PersistentVolumeClaim claim, String digest) {
-    var node = PrimeClaim.selectedNode(claim);
-    if (node == null || !(source instanceof DiskImport disk) || !DrawPod.isPossible(disk, claim)) {
-      return "The rest of the image comes if the node needs no login for it: the object, which was"
-          + " changed, does not say where it is any more.";
-    }
-    cluster.create(DrawPod.stay(disk, claim, SourceKey.of(source), node, digest));
-    return "The pod that sees to it comes anew.";
-  }
-
-  /**
-   * A volume that began as an image can be used while the rest of it is fetched. Until the node has
-   * all of the image there is a pod for it; null if it has, or nobody knows of one.
-   */
-  private @Nullable Look rest(
-      ClaimSource source, PersistentVolumeClaim claim, String digest, FilledClaim before) {
-    var pod = cluster.pod(PrimeClaim.key(claim));
-    if (pod == null ? !isDrawn(before) : !DrawPod.is(pod) || FillerPod.succeeded(pod)) {
-      return null;
-    }
-    remove(claim, cluster.claim(PrimeClaim.key(claim)));
-    var now = before.withPod(PrimeClaim.name(claim), null).withoutRetry();
-    if (pod == null) {
-      return new Look(
-          now.at(FillPhase.FILLING, Reason.DRAWING, stay(source, claim, digest)), LATER);
-    }
-    if (FillerPod.failed(pod)) {
-      remove(claim, pod);
-      var why = FillPod.result(pod).message();
-      return new Look(
-          now.at(FillPhase.FILLING, Reason.DRAWING, why + " The pod that sees to it comes anew."),
-          LATER);
-    }
-    var said = FillerPod.says(pod);
-    var message = said.reason() == Reason.DRAWING ? " " + said.message() : "";
-    return new Look(
-        now.at(FillPhase.FILLING, Reason.DRAWING, Reason.DRAWING.sentence() + message), LATER);
-  }
-
-  private static boolean isDrawn(FilledClaim before) {
-    return before.phase() == FillPhase.FILLING && Reason.DRAWING.word().equals(before.reason());
-  }
-
-  /** Whatever becomes of the claim, it is not filled. */
-  private static Look notOurs(FilledClaim before, Reason reason, String message) {
-    return new Look(
-        before.withPod(null, null).withoutRetry().at(FillPhase.WAITING, reason, message), null);
   }
 
   private Look begin(ClaimSource source, PersistentVolumeClaim claim, FilledClaim before) {
@@ -308,7 +220,7 @@ final class Population {
       return hand(source, claim, prime, null, before);
     }
     if (!ways.hasSnapshot(source, prime)) {
-      clear(claim);
+      remains.clear(claim);
       return filling(before.withoutRetry(), "What it was to be made from is gone; it begins anew.");
     }
     if (PrimeClaim.hasLostItsNode(prime)) {
@@ -336,8 +248,8 @@ final class Population {
     if (pod == null && prime != null && has(claim, prime)) {
       return new Look(before, SOON);
     }
-    remove(claim, pod);
-    remove(claim, prime);
+    remains.remove(claim, pod);
+    remains.remove(claim, prime);
     return before.phase() == FillPhase.RETRYING ? new Look(before, SOON) : filling(before, LEFT);
   }
 
@@ -368,7 +280,7 @@ final class Population {
     var volume = name == null ? null : cluster.volume(name);
     var owner = volume == null ? null : volume.getSpec().getClaimRef();
     if (volume == null || owner == null || PrimeClaim.isGivenUp(volume)) {
-      clear(claim);
+      remains.clear(claim);
       return filling(before, "The volume is gone; it begins anew.");
     }
     if (prime.getMetadata().getUid().equals(owner.getUid())) {
@@ -380,7 +292,7 @@ final class Population {
       }
       cluster.bind(volume, claim, Optional.ofNullable(digest(prime, pod)));
     } else if (!claim.getMetadata().getUid().equals(owner.getUid())) {
-      clear(claim);
+      remains.clear(claim);
       return filling(before, "The volume is another claim's; it begins anew.");
     }
     return new Look(
@@ -395,7 +307,7 @@ final class Population {
   private Look failed(
       PersistentVolumeClaim claim, Reason reason, String message, FilledClaim before) {
     if (before.phase() == FillPhase.RETRYING && before.retryAt() != null) {
-      clear(claim);
+      remains.clear(claim);
       return new Look(before.withPod(null, null), SOON);
     }
     return retrying(before, reason, message);
@@ -410,22 +322,6 @@ final class Population {
             .withFailure(at.truncatedTo(ChronoUnit.SECONDS).toString())
             .at(FillPhase.RETRYING, reason, message),
         Duration.ZERO);
-  }
-
-  /** Takes away what is there for the claim. */
-  void clear(PersistentVolumeClaim claim) {
-    var pod = cluster.pod(PrimeClaim.key(claim));
-    if (pod == null || !PrimeClaim.isBound(claim) || !DrawPod.is(pod) || DrawPod.isOver(pod)) {
-      remove(claim, pod);
-    } // Else the claim's volume needs what the pod is there for.
-    remove(claim, cluster.claim(PrimeClaim.key(claim)));
-  }
-
-  /** What is not the claim's stays, whatever its name. */
-  private void remove(PersistentVolumeClaim claim, @Nullable HasMetadata object) {
-    if (object != null && Owned.by(claim, object) && !Owned.ends(object)) {
-      cluster.delete(object);
-    }
   }
 
   private static Look filling(FilledClaim before, String message) {
