@@ -107,13 +107,10 @@ final class BareReceiver implements AutoCloseable {
     }
   }
 
-  /** Waits for what was sent; says what went wrong. */
+  /** Waits for what was sent; says what went wrong, also if nobody came. */
   @Override
   public void close() throws IOException {
-    try {
-      received.orTimeout(LONGEST_MINUTES, TimeUnit.MINUTES).join();
-    } finally {
-      listener.close();
-    }
+    listener.close();
+    received.orTimeout(LONGEST_MINUTES, TimeUnit.MINUTES).join();
   }
 }

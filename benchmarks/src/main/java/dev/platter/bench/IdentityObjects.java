@@ -165,7 +165,7 @@ final class IdentityObjects {
         same.add(checked);
         others.add(worked.others());
         platter.add(worked.platterMillis());
-        alone.add(bareWorked.millis());
+        alone.add(bareWorked.others());
       }
     }
     var memory = new ArrayList<Double>();

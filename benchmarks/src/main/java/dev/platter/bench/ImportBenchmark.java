@@ -109,7 +109,10 @@ final class ImportBenchmark implements Benchmark {
 
     List<Row> uploads(String name, int rounds) throws Exception {
       var contest = contest(this::uploadToUs, this::uploadToThem);
-      var outcomes = contest.with(BARE, this::uploadToNobody).run(rounds);
+      var outcomes =
+          contest
+              .with(BARE, () -> watched(BARE, List.of(volume()), this::uploadToNobody))
+              .run(rounds);
       var rows = new ArrayList<>(rows(name, outcomes));
       var bare = Contest.outcome(outcomes, BARE).median();
       rows.add(Row.of(name + ", " + BARE, bare, Contest.outcome(outcomes, CDI).median(), CDI));

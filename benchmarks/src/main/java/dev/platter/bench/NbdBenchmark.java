@@ -2,6 +2,7 @@ package dev.platter.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -16,7 +17,7 @@ import java.util.Random;
 /** How fast blocks that are in memory reach a client, and what that costs the server. */
 final class NbdBenchmark implements Benchmark {
   private static final long BYTES = 1L << 30;
-  private static final int PROCESSOR = 0;
+  private static final String PROCESSOR = processor();
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private static final String OURS = "platter";
@@ -70,6 +71,19 @@ final class NbdBenchmark implements Benchmark {
     return rows;
   }
 
+  /** The first of those that this process may use. */
+  private static String processor() {
+    try {
+      return Files.readAllLines(Path.of("/proc/self/status")).stream()
+          .filter(line -> line.startsWith("Cpus_allowed_list:"))
+          .map(line -> line.replaceFirst("\\D+(\\d+).*", "$1"))
+          .findFirst()
+          .orElseThrow();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private static List<Load> loads() {
     return List.of(
         new Load("sequential", "MB/s", BYTES / 1e6, NbdBenchmark::copy),
@@ -83,7 +97,7 @@ final class NbdBenchmark implements Benchmark {
   }
 
   private static Load onOneProcessor() {
-    var there = List.of("taskset", "-c", Integer.toString(PROCESSOR));
+    var there = List.of("taskset", "-c", PROCESSOR);
     return new Load(
         "the same, on one processor", "IOPS", 10_000, uri -> fio(uri, 1, 10_000, there));
   }

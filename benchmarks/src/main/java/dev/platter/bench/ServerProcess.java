@@ -43,8 +43,8 @@ final class ServerProcess implements AutoCloseable {
   }
 
   /** From now on it runs on this processor only. */
-  void pin(int processor) throws IOException, InterruptedException {
-    Tool.time("taskset", "-apc", Integer.toString(processor), Long.toString(process.pid()));
+  void pin(String processor) throws IOException, InterruptedException {
+    Tool.time("taskset", "-apc", processor, Long.toString(process.pid()));
   }
 
   @Override

@@ -109,6 +109,7 @@ final class SnapshotBenchmark implements Benchmark {
                 ofFour,
                 () -> clone(ours, small, SMALL)));
         compare(ours, volumes, large, LARGE);
+        compare(ours, volumes, small, SMALL);
         ours.delete(large);
         ours.delete(small);
       }

@@ -121,7 +121,7 @@ abstract sealed class ImportStorage implements AutoCloseable {
     @Override
     String files() {
       var script =
-          "cd %s; for file in *; do ! grep -qF ${file%%.snap} state.json || echo $file; done";
+          "cd %s; test -s state.json; for file in *; do ! grep -qF ${file%%.snap} state.json || echo $file; done";
       return node().exec("sh", "-euc", script.formatted(FILES)).strip();
     }
 

@@ -1,6 +1,9 @@
 package dev.platter.registry;
 
 import java.net.InetAddress;
+import java.net.Proxy;
+import java.net.ProxySelector;
+import java.net.URI;
 import java.net.UnknownHostException;
 import java.util.List;
 import java.util.stream.Stream;
@@ -165,10 +168,15 @@ public final class AddressPolicy {
   }
 
   /**
-   * Whether an answer of a server may lead to a host. Names that mean nothing here are left to who
-   * connects, which may be a proxy.
+   * Whether an answer of a server may lead to a host. Names that mean nothing here are left to a
+   * proxy, if there is one. Else nobody knows what is near to whom: also where a connection is
+   * there already, no request goes by it.
    */
-  public void requireRedirect(String server, String host) throws RegistryException {
+  public void requireRedirect(String server, String host)
+      throws RegistryException, UnknownHostException {
+    if (nearer.isEmpty()) {
+      return;
+    }
     try {
       InetAddress[] from = InetAddress.getAllByName(server);
       for (List<Cidr> near : nearer) {
@@ -179,11 +187,22 @@ public final class AddressPolicy {
         }
       }
     } catch (UnknownHostException e) {
-      // As said above.
+      if (!isProxied(host)) {
+        throw e;
+      }
     } catch (RegistryException e) {
       throw new RegistryException(
           e.kind(), "%s leads nearer to this machine: %s".formatted(server, e.getMessage()), e);
     }
+  }
+
+  private static boolean isProxied(String host) {
+    ProxySelector proxies = ProxySelector.getDefault();
+    return proxies != null
+        && Stream.of("http", "https")
+            .map(scheme -> URI.create(scheme + "://" + host + "/"))
+            .flatMap(uri -> proxies.select(uri).stream())
+            .anyMatch(proxy -> proxy.type() != Proxy.Type.DIRECT);
   }
 
   /** The same for a name that somebody has looked up. */

@@ -13,6 +13,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +26,7 @@ class IdleConnectionsTest {
   private static final String HELLO = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
   private final List<Socket> clients = Collections.synchronizedList(new ArrayList<>());
+  private final Semaphore accepted = new Semaphore(0);
   private final Transport transport =
       new Transport(RegistrySettings.defaults(), Duration.ofMillis(1), Duration.ofSeconds(2));
   private ServerSocket server;
@@ -50,6 +53,7 @@ class IdleConnectionsTest {
                 try {
                   var client = server.accept();
                   clients.add(client);
+                  accepted.release();
                   Thread.ofVirtual().start(() -> answer(client, answers, parts));
                 } catch (IOException e) {
                   // Closed.
@@ -163,9 +167,10 @@ class IdleConnectionsTest {
   }
 
   @Test
-  void aConnectionThatWasPreparedIsUsedByTheNextRequest() throws IOException {
+  void aConnectionThatWasPreparedIsUsedByTheNextRequest() throws Exception {
     answering(9, HELLO);
     assertThat(transport.prepare(url())).isTrue();
+    assertThat(accepted.tryAcquire(10, TimeUnit.SECONDS)).isTrue();
     assertThat(get()).isEqualTo("hello");
     assertThat(clients).hasSize(1);
   }

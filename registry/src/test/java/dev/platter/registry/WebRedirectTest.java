@@ -8,7 +8,9 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProxySelector;
 import java.net.URI;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -24,6 +26,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class WebRedirectTest {
   private static final String FAR = "127.0.0.1";
   private static final String NEAR = "127.0.0.2";
+
+  /** Too long for anybody to be asked about it. */
+  private static final String UNKNOWN = "x".repeat(64) + ".invalid";
 
   private final AtomicInteger asked = new AtomicInteger();
   private HttpServer far;
@@ -139,6 +144,28 @@ class WebRedirectTest {
       assertThatThrownBy(() -> AddressPolicy.any().requireRedirect(server, host))
           .isInstanceOf(RegistryException.class)
           .hasMessageContaining(server + " leads nearer to this machine");
+    }
+  }
+
+  /** Its connection may still be there when its name has gone. */
+  @Test
+  void aNameThatMeansNothingIsNoWayAround() {
+    var any = AddressPolicy.any();
+    assertThatThrownBy(() -> any.requireRedirect(UNKNOWN, NEAR))
+        .isInstanceOf(UnknownHostException.class);
+    assertThatThrownBy(() -> any.requireRedirect("8.8.8.8", UNKNOWN))
+        .isInstanceOf(UnknownHostException.class);
+  }
+
+  @Test
+  void whatOnlyAProxyMayKnowIsLeftToIt() {
+    var before = ProxySelector.getDefault();
+    ProxySelector.setDefault(ProxySelector.of(new InetSocketAddress(FAR, 3128)));
+    try {
+      assertThatNoException()
+          .isThrownBy(() -> AddressPolicy.any().requireRedirect("8.8.8.8", UNKNOWN));
+    } finally {
+      ProxySelector.setDefault(before);
     }
   }
 

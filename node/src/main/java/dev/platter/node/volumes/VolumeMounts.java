@@ -102,7 +102,8 @@ public final class VolumeMounts {
 
   /**
    * Takes back a volume that is to be deleted, if nobody has it any more: a kubelet that was killed
-   * need not know of all that it has to give back.
+   * need not know of all that it has to give back. Killed itself, it may leave the empty file that
+   * a device was bound to.
    *
    * @param isLeft whether who had it at this path is gone
    */
@@ -116,8 +117,8 @@ public final class VolumeMounts {
       if (targets.stream().allMatch(isLeft)) {
         for (var target : targets) {
           Mounts.unmount(target);
-          if (Files.isRegularFile(target)) { // Directories are kubelet's own.
-            Files.delete(target);
+          if (Files.isRegularFile(target)) { // Directories are kubelet's own, and it may be faster.
+            Files.deleteIfExists(target);
           }
         }
         LoopDevices.detachAll(store.bytes(volume.get()));
@@ -135,7 +136,8 @@ public final class VolumeMounts {
     var devices = LoopDevices.of(file);
     var mounts = Mounts.list();
     if (devices.stream().anyMatch(LoopDevices.LoopDevice::leaving)) {
-      devices.retainAll(LoopDevices.of(file)); // It may have gone, and be another file's.
+      var still = LoopDevices.of(file).stream().map(LoopDevices.LoopDevice::path).toList();
+      devices.removeIf(device -> !still.contains(device.path())); // It may be another file's.
     }
     return mounts.stream()
         .filter(mount -> devices.stream().anyMatch(device -> mount.shows(device.path())))
@@ -216,7 +218,7 @@ public final class VolumeMounts {
       var volume = store.volume(id);
       if (volume.isPresent()) {
         for (var device : LoopDevices.of(store.bytes(volume.get()))) {
-          if (device.readOnly() && Mounts.of(device.path()).isEmpty()) {
+          if (device.readOnly() && !device.leaving() && Mounts.of(device.path()).isEmpty()) {
             LoopDevices.detach(device.path());
           }
         }
