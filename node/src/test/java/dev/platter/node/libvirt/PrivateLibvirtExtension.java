@@ -129,6 +129,9 @@ public final class PrivateLibvirtExtension
 
   @Override
   public void afterEach(ExtensionContext context) throws IOException {
+    if (context.getExecutionException().isPresent()) {
+      printLogs();
+    }
     if (forTheClass) {
       destroyDomains();
     } else {
@@ -160,6 +163,18 @@ public final class PrivateLibvirtExtension
       shareCache();
     }
     delete(directory);
+  }
+
+  /** What libvirtd and QEMU had to say, which is gone when the directory is. */
+  private void printLogs() throws IOException {
+    if (!Files.isDirectory(files().log().getParent())) {
+      return;
+    }
+    try (Stream<Path> logs = Files.walk(files().log().getParent())) {
+      for (Path log : logs.filter(Files::isRegularFile).toList()) {
+        System.err.printf("---- %s%n%s%n", log, Files.readString(log));
+      }
+    }
   }
 
   /** Appears by rename, since another class may look for it at the same time. */
