@@ -79,6 +79,11 @@ class IdentityTest {
             "no word of the missing set",
             () -> shared().kubectl("get", "events"),
             text -> text.contains("There is no VirtletVMIdentitySet pets"));
+    shared()
+        .await(
+            "the pod does not say what it waits for",
+            () -> running("pet-0"),
+            text -> text.contains("There is no VirtletVMIdentitySet pets"));
     shared().apply(set("pets", ", firmwareUUID: " + UUID + ", firmwareUUIDPolicy: PerPod"));
     for (var pod : new String[] {"pet-0", "pet-1"}) {
       assertThat(shared().awaitLog(pod, "^@@READY"))
@@ -107,6 +112,67 @@ class IdentityTest {
     assertThat(uuid("pet-0")).isEqualTo(uuid);
     assertThat(shared().kubectl("get", "pod", "pet-0", "-o", "jsonpath={.spec.nodeName}"))
         .isEqualTo(node);
+  }
+
+  /** What a pod says that its VM waits for. */
+  private static String running(String pod) {
+    return shared()
+        .kubectl(
+            "get",
+            "pod",
+            pod,
+            "-o",
+            "jsonpath={.status.conditions[?(@.type==\"platter.dev/Running\")].message}");
+  }
+
+  private static String pod(String name, int node, String set, String image) {
+    return """
+    apiVersion: v1
+    kind: Pod
+    metadata:
+      name: %s
+      annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: %s}
+    spec:
+      nodeSelector: {kubernetes.io/hostname: node%d}
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 5
+      containers:
+      - {name: vm, image: "virtlet.cloud/%s", resources: {limits: {memory: 96Mi}}}
+    ---
+    """
+        .formatted(name, set, node, image);
+  }
+
+  /** Wherever it is: on another node, or on the same. */
+  @Test
+  void oneVmAtATimeHasTheFirmwareUuidAndTheNextWaitsForIt() {
+    shared().apply(set("one-uuid", ", firmwareUUID: " + UUID));
+    shared().apply(pod("first", 1, "one-uuid", image()));
+    assertThat(uuid("first")).isEqualTo(UUID);
+    shared()
+        .apply(pod("elsewhere", 2, "one-uuid", image()) + pod("beside", 1, "one-uuid", image()));
+    for (var waits : new String[] {"elsewhere", "beside"}) {
+      shared()
+          .await(
+              waits + " does not say who has the UUID",
+              () -> running(waits),
+              text -> text.contains(UUID) && text.contains("in use by the VM default/first"));
+    }
+    shared().kubectl("delete", "pod", "first", "beside", "--timeout=60s");
+    assertThat(uuid("elsewhere")).isEqualTo(UUID);
+    assertThat(shared().kubectl("get", "pod", "elsewhere")).containsPattern("Running +0");
+  }
+
+  @Test
+  void aPodWithAnotherImageThanItsSetSaysSo() {
+    shared().apply(set("pets", ""));
+    shared().apply(pod("wrong", 1, "pets", image().replaceFirst("[0-9a-f]{64}$", "0".repeat(64))));
+    shared()
+        .await(
+            "the pod does not say what is wrong",
+            () -> running("wrong"),
+            text -> text.contains("is not that of the VirtletVMIdentitySet pets"));
+    assertThat(shared().kube().tryKubectl("get", "vmid", "wrong").err()).contains("not found");
   }
 
   private static String uuid(String pod) {

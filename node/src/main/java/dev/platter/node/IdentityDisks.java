@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
@@ -130,6 +131,7 @@ public final class IdentityDisks {
     var outcomes = new LinkedHashMap<IdentityKey, Outcome>();
     var missing = new LinkedHashMap<IdentityKey, IdentityDisk>();
     var here = new HashSet<String>();
+    var refused = new HashMap<String, PlatterException>();
     for (var identity : wanted) {
       try {
         refuseElsewhere(identity);
@@ -138,11 +140,8 @@ public final class IdentityDisks {
           outcomes.put(identity.key(), new Outcome.Ready(found.get()));
           continue;
         }
-        var digest = digest(identity, logins, resolved);
+        var digest = here(identity.spec().image(), logins, resolved, here, refused);
         var disk = placed(identity, digest);
-        if (here.add(digest)) {
-          images.ensure(identity.spec().image(), digest, logins, progress);
-        }
         outcomes.put(identity.key(), new Outcome.Ready(disk));
         missing.put(identity.key(), disk);
       } catch (PlatterException e) {
@@ -153,6 +152,30 @@ public final class IdentityDisks {
       make(missing, logins, outcomes);
     }
     return List.copyOf(outcomes.values());
+  }
+
+  /** The digest of an image that is here now, or on its way; each is asked for once. */
+  private String here(
+      String image,
+      ImageLogins logins,
+      Map<String, String> resolved,
+      Set<String> here,
+      Map<String, PlatterException> refused)
+      throws IOException {
+    var before = refused.get(image);
+    if (before != null) {
+      throw before;
+    }
+    try {
+      var digest = digest(image, logins, resolved);
+      if (here.add(digest)) {
+        images.ensure(image, digest, logins, progress);
+      }
+      return digest;
+    } catch (PlatterException e) {
+      refused.put(image, e);
+      throw e;
+    }
   }
 
   /** Others may have made some of them by now. */
@@ -213,7 +236,7 @@ public final class IdentityDisks {
   }
 
   IdentityDisk planned(Identity identity, ImageLogins logins) throws IOException {
-    return placed(identity, digest(identity, logins, resolved(logins)));
+    return placed(identity, digest(identity.spec().image(), logins, resolved(logins)));
   }
 
   /** Who logs in asks the registry, whatever it told others. */
@@ -229,8 +252,7 @@ public final class IdentityDisks {
     return new IdentityDisk(identity, newPlace(identity, digest), now);
   }
 
-  private String digest(Identity identity, ImageLogins logins, Map<String, String> resolved) {
-    var image = identity.spec().image();
+  private String digest(String image, ImageLogins logins, Map<String, String> resolved) {
     var digest = resolved.get(image);
     if (digest == null) {
       digest = images.resolve(image, logins, progress);
@@ -256,7 +278,7 @@ public final class IdentityDisks {
             identity.key(),
             found.isPresent()
                 ? found.get().place()
-                : newPlace(identity, digest(identity, ImageLogins.NONE, digests)));
+                : newPlace(identity, digest(identity.spec().image(), ImageLogins.NONE, digests)));
       }
     }
     return out;

@@ -186,10 +186,18 @@ record IdentityRecords(StateLayout layout) {
         .findFirst();
   }
 
-  /** An identity whose disk is there in full. */
+  /**
+   * An identity whose disk is there in full. Who does not hold the lock looks again where it began:
+   * a disk that is asked for while a VM has it leaves, and is back a moment later.
+   */
   Optional<IdentityDisk> findWhole(IdentityKey key) throws IOException {
-    var ready = find(key);
-    return ready.isPresent() ? ready : find(key, Stage.LEAVING);
+    for (var stage : List.of(Stage.READY, Stage.LEAVING, Stage.READY)) {
+      var found = find(key, stage);
+      if (found.isPresent()) {
+        return found;
+      }
+    }
+    return Optional.empty();
   }
 
   /** Those whose disks are there in full; of two of an identity the one that counts. */

@@ -1,7 +1,7 @@
 package dev.platter.cluster.controller;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import dev.platter.cluster.api.Finalizers;
+import dev.platter.cluster.api.IdentityOrder;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
@@ -9,7 +9,6 @@ import dev.platter.cluster.api.VmIdentity;
 import dev.platter.cluster.api.VmIdentitySet;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.client.utils.Serialization;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -89,37 +88,14 @@ final class IdentityReconciler implements ControlLoop.Work {
   private void make(Pod pod) {
     var meta = pod.getMetadata();
     var name = meta.getLabels().getOrDefault(Names.IDENTITY, meta.getName());
-    var wanted = meta.getAnnotations().get(Names.IDENTITY_SET);
-    var set = known.set(meta.getNamespace() + "/" + wanted);
-    if (set == null) {
-      changes.event(
-          pod,
-          Reason.NOT_FOUND,
-          "There is no VirtletVMIdentitySet " + wanted + ". Make it, and the VM starts.");
-      return;
-    }
-    var image = VmIdentitySet.withoutRuntime(writtenImage(pod));
-    if (!image.equals(set.image())) {
-      changes.event(
-          pod,
-          Reason.INVALID,
-          "The pod's image is not that of the VirtletVMIdentitySet "
-              + wanted
-              + ", which is "
-              + set.image()
-              + ". Make the pod anew with that image.");
+    var order = IdentityOrder.of(pod);
+    var set = known.set(meta.getNamespace() + "/" + order.set());
+    var refusal = order.refusal(set);
+    if (set == null || refusal.isPresent()) {
+      refusal.ifPresent(why -> changes.event(pod, why.reason(), why.message()));
       return;
     }
     changes.create(set.identity(name, pod.getSpec().getNodeName()));
-  }
-
-  private static String writtenImage(Pod pod) {
-    var written = pod.getMetadata().getAnnotations().getOrDefault(Names.WRITTEN, "{}");
-    return Serialization.unmarshal(written, JsonNode.class)
-        .path("containers")
-        .path(0)
-        .path("image")
-        .asText();
   }
 
   /**

@@ -31,9 +31,9 @@ record DiskUse(String source, Access access) {
       }
     }
     for (var identity : given.identities().identities().values()) {
-      // A set that gives its VMs one UUID is for one VM at a time, wherever it runs.
+      // A UUID that somebody chose is for one VM of the cluster at a time, wherever it runs.
       if (identity.spec().firmwareUuid() != null) {
-        out.add(new DiskUse("uuid:" + vm.namespace() + "/" + vm.uuid(), Access.WRITE_EXCLUSIVE));
+        out.add(new DiskUse("uuid:" + vm.uuid(), Access.WRITE_EXCLUSIVE));
       }
     }
     for (var step : plan.steps()) {

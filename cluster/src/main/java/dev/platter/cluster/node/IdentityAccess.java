@@ -7,7 +7,6 @@ import dev.platter.cluster.api.VmIdentity;
 import dev.platter.model.IdentityKey;
 import dev.platter.node.IdentityDisks;
 import java.io.IOException;
-import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -49,11 +48,16 @@ final class IdentityAccess {
   }
 
   private String elsewhere(VmIdentity identity, IdentityStatus status) {
+    var wanted = identity.wantedNode();
+    if (wanted == null || wanted.equals(status.nodeName())) {
+      return "The disk of the VirtletVMIdentity %s is on %s, and comes here when no pod there uses it."
+          .formatted(identity.getMetadata().getName(), status.nodeName());
+    }
     return "The disk of the VirtletVMIdentity %s is on %s, and is to be brought to %s.%s"
         .formatted(
             identity.getMetadata().getName(),
             status.nodeName(),
-            Objects.requireNonNullElse(identity.wantedNode(), node),
+            wanted,
             said(status, Condition.PLACED));
   }
 

@@ -28,13 +28,15 @@ enum IdentityDuty {
   /** It was deleted: the disk goes, then the object. */
   END,
   /** It is said to be here, and is not. It is not made anew: somebody's bytes were in it. */
-  MISS;
+  MISS,
+  /** It was missed, and is here again: its directory may not have been mounted. */
+  FOUND;
 
   /** Whether it takes the latest word of the API server, since there is no way back from it. */
   boolean isFinal() {
     return switch (this) {
       case ARRIVE, KEEP, DROP, END -> true;
-      case NOTHING, MAKE, FETCH, PIN, MISS -> false;
+      case NOTHING, MAKE, FETCH, PIN, MISS, FOUND -> false;
     };
   }
 
@@ -82,6 +84,9 @@ enum IdentityDuty {
       VmIdentity identity, IdentityStatus status, BooleanSupplier wanted) {
     if (isPlacedAgain(identity, status)) {
       return KEEP;
+    }
+    if (!status.ready()) {
+      return FOUND;
     }
     return !identity.waitsForDisk() && wanted.getAsBoolean() ? PIN : NOTHING;
   }

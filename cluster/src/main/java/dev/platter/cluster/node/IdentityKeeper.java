@@ -4,13 +4,11 @@ import dev.platter.cluster.api.Finalizers;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
-import dev.platter.model.Identity;
 import dev.platter.model.IdentityKey;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.node.IdentityDisk;
 import dev.platter.node.IdentityDisks;
-import dev.platter.node.IdentityDisks.Outcome;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -23,8 +21,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -71,26 +67,28 @@ final class IdentityKeeper {
     ImageLogins logins(IdentityKey identity) throws IOException;
   }
 
-  /** Status changes that are under way at once. */
-  private static final int AT_ONCE = 16;
-
   private final Objects objects;
   private final String node;
   private final IdentityDisks disks;
   private final IdentityMover mover;
   private final Pods pods;
   private final IdentityReports reports;
+  private final IdentityMaking making;
   private final Consumer<String> log;
 
   /** The UIDs of identities that have something here, or had when it was last looked at. */
   private final Map<IdentityKey, String> here = new ConcurrentHashMap<>();
 
+  /**
+   * @param later is told of identities that have to be looked at, when that is known
+   */
   IdentityKeeper(
       Objects objects,
       String node,
       IdentityDisks disks,
       IdentityMover mover,
       Pods pods,
+      Consumer<IdentityKey> later,
       Consumer<String> log) {
     this.objects = objects;
     this.node = node;
@@ -98,6 +96,14 @@ final class IdentityKeeper {
     this.mover = mover;
     this.pods = pods;
     this.reports = new IdentityReports(objects, node, log);
+    this.making =
+        new IdentityMaking(
+            disks,
+            pods,
+            reports,
+            made -> here.put(key(made), made.getMetadata().getUid()),
+            later,
+            log);
     this.log = log;
   }
 
@@ -134,7 +140,7 @@ final class IdentityKeeper {
         log.accept("identity " + key + ": " + e.getMessage());
       }
     }
-    again.addAll(make(make));
+    again.addAll(making.make(make));
     return again;
   }
 
@@ -221,7 +227,15 @@ final class IdentityKeeper {
         drop(key, hold);
         release(identity);
       }
-      case MISS -> reports.missed(identity);
+      case MISS -> {
+        // Between two looks it may have been on its way from one record to another.
+        if (disks.find(key).isEmpty()) {
+          reports.missed(identity);
+        }
+      }
+      case FOUND -> {
+        return held != null && reports.made(identity, held.disk());
+      }
     }
     return true;
   }
@@ -263,67 +277,6 @@ final class IdentityKeeper {
     if (identity.waitsForDisk()) {
       objects.finalizers(identity, Finalizers.without(identity, Names.DISK_FINALIZER));
     }
-  }
-
-  private Set<IdentityKey> make(List<VmIdentity> wanted) throws IOException {
-    if (wanted.isEmpty()) {
-      return Set.of();
-    }
-    var again = ConcurrentHashMap.<IdentityKey>newKeySet();
-    var byKey = new HashMap<IdentityKey, VmIdentity>();
-    var read = new HashMap<ImageLogins, List<Identity>>();
-    for (var object : wanted) {
-      var key = key(object);
-      byKey.put(key, object);
-      try {
-        read.computeIfAbsent(pods.logins(key), _ -> new ArrayList<>()).add(object.read());
-      } catch (NoSuchFileException e) {
-        again.add(key); // The kubelet mounts them, and then the pod's launcher calls.
-      } catch (PlatterException e) {
-        again.add(key);
-        reports.failed(object, e);
-      }
-    }
-    var outcomes = new ArrayList<Outcome>();
-    for (var group : read.entrySet()) {
-      outcomes.addAll(disks.ensure(group.getValue(), group.getKey()));
-    }
-    var room = new Semaphore(AT_ONCE);
-    try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
-      for (var outcome : outcomes) {
-        var object = byKey.get(outcome.identity().key());
-        if (object == null) {
-          continue;
-        }
-        room.acquireUninterruptibly();
-        var _ =
-            threads.submit(
-                () -> {
-                  try {
-                    if (!report(object, outcome)) {
-                      again.add(outcome.identity().key());
-                    }
-                  } finally {
-                    room.release();
-                  }
-                });
-      }
-    }
-    return again;
-  }
-
-  /** False if it has to be looked at again. */
-  private boolean report(VmIdentity object, Outcome outcome) {
-    return switch (outcome) {
-      case Outcome.Ready ready -> {
-        here.put(key(object), object.getMetadata().getUid());
-        yield reports.made(object, ready.disk());
-      }
-      case Outcome.Failed failed -> {
-        reports.failed(object, failed.why());
-        yield false;
-      }
-    };
   }
 
   static IdentityKey key(VmIdentity identity) {

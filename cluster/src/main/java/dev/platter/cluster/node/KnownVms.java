@@ -68,8 +68,8 @@ final class KnownVms {
     if (other != null && !other.equals(key)) {
       throw PlatterException.of(
           Code.CONFLICT,
-          "another VM of this node has the UUID " + uuid,
-          "Give the VM another UUID, or none.");
+          "the UUID %s is in use by the VM %s on this node".formatted(uuid, other),
+          "Stop that VM first, or give this one another UUID, or none.");
     }
   }
 

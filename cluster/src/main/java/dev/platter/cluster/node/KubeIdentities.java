@@ -5,6 +5,7 @@ import dev.platter.cluster.api.IdentityFeed;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.VmIdentity;
+import dev.platter.cluster.api.VmIdentitySet;
 import dev.platter.model.IdentityKey;
 import dev.platter.node.move.MoveSource;
 import io.fabric8.kubernetes.api.model.Node;
@@ -56,6 +57,12 @@ final class KubeIdentities implements IdentityKeeper.Objects, IdentityMover.Peer
   public Optional<VmIdentity> identityNow(IdentityKey key) {
     return Optional.ofNullable(
         client.resources(VmIdentity.class).inNamespace(key.namespace()).withName(key.name()).get());
+  }
+
+  /** A set as it is now. */
+  Optional<VmIdentitySet> set(String namespace, String name) {
+    return Optional.ofNullable(
+        client.resources(VmIdentitySet.class).inNamespace(namespace).withName(name).get());
   }
 
   @Override

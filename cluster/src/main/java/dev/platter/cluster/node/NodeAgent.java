@@ -29,6 +29,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -110,8 +111,22 @@ public final class NodeAgent {
       node.tidy();
       var launchers = new IdentityPods(pods.getStore()::list, options.kubelet());
       var keeper =
-          new IdentityKeeper(identities, options.node(), node.identities(), mover, launchers, log);
+          new IdentityKeeper(
+              identities,
+              options.node(),
+              node.identities(),
+              mover,
+              launchers,
+              identityLoop::add,
+              log);
       var access = new IdentityAccess(identities, options.node(), node.identities());
+      Function<Pod, IdentityObstacles> obstacles =
+          pod ->
+              new IdentityObstacles(
+                  pod,
+                  access::obstacle,
+                  key -> identities.identity(key).isPresent(),
+                  identities::set);
       if (!known(pods)
           || !await(identities.start()::isDone)
           || !await(migrations.start()::isDone)) {
@@ -136,7 +151,8 @@ public final class NodeAgent {
               new PodDirectory(
                   options.kubelet(),
                   (uid, channel) ->
-                      serve(vms, early, fills, api, access, identityLoop, metrics, uid, channel));
+                      serve(
+                          vms, early, fills, api, obstacles, identityLoop, metrics, uid, channel));
           var _ = CsiServer.start(options.kubelet(), options.node(), early.with(sockets));
           var moves =
               MoveServer.start(
@@ -258,7 +274,7 @@ public final class NodeAgent {
       EarlyStarts early,
       Fills fills,
       Api api,
-      IdentityAccess identities,
+      Function<Pod, IdentityObstacles> obstacles,
       IdentityLoop changed,
       Metrics metrics,
       String uid,
@@ -274,7 +290,7 @@ public final class NodeAgent {
         new FillSession(fills, api, pod, fill.get(), channel, log).run();
       } else {
         IdentityPods.identity(pod).ifPresent(changed::add); // By now its logins are mounted.
-        new Session(vms, early, api, identities::obstacle, pod, channel, metrics, log).run();
+        new Session(vms, early, api, obstacles.apply(pod), pod, channel, metrics, log).run();
       }
     } catch (IOException e) {
       // The launcher has gone; it comes back, or its pod ends.

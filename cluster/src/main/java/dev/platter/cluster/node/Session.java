@@ -1,12 +1,11 @@
 package dev.platter.cluster.node;
 
-import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.launch.Frame;
 import dev.platter.cluster.launch.Frame.Kind;
 import dev.platter.cluster.metrics.Metrics;
-import dev.platter.model.IdentityKey;
 import dev.platter.model.PlatterException;
+import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.VmKey;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
@@ -15,11 +14,9 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.function.Consumer;
-import java.util.function.Function;
 
 /**
  * One connection of a launcher: starts its VM, shows it the console, and tells it how the VM ended.
@@ -34,12 +31,14 @@ final class Session {
   private static final int BUSY_PAUSE = 20;
   private static final int IDLE_PAUSE = 200;
   private static final int IDENTITY_PAUSE = 20;
+  private static final int TURN_PAUSE = 1000;
+  private static final int LONGEST_TURN_PAUSE = 8000;
   private static final Duration NETWORK_PAUSE = Duration.ofSeconds(1);
 
   private final PodVms vms;
   private final EarlyStarts early;
   private final Api api;
-  private final Function<IdentityKey, Optional<String>> obstacles;
+  private final IdentityObstacles obstacles;
   private final Pod pod;
   private final SocketChannel launcher;
   private final VmReports reports;
@@ -48,14 +47,11 @@ final class Session {
   private boolean stopping;
   private boolean up;
 
-  /**
-   * @param obstacles what keeps a VM from the disk of an identity, if anything does
-   */
   Session(
       PodVms vms,
       EarlyStarts early,
       Api api,
-      Function<IdentityKey, Optional<String>> obstacles,
+      IdentityObstacles obstacles,
       Pod pod,
       SocketChannel launcher,
       Metrics metrics,
@@ -122,20 +118,9 @@ final class Session {
 
   /** Waits for the disk of the VM's identity, if it has one; false if it was given up. */
   private boolean awaitIdentity() throws IOException, InterruptedException {
-    var name = pod.getMetadata().getLabels().get(Names.IDENTITY);
-    if (name == null) {
-      return true;
-    }
-    var identity = new IdentityKey(pod.getMetadata().getNamespace(), name);
     var said = "";
-    for (var obstacle = obstacles.apply(identity);
-        obstacle.isPresent();
-        obstacle = obstacles.apply(identity)) {
-      if (gone) {
-        return false;
-      }
-      if (isStopping()) {
-        send(Frame.exit(0, ""));
+    for (var obstacle = obstacles.now(); obstacle.isPresent(); obstacle = obstacles.now()) {
+      if (isGivenUp()) {
         return false;
       }
       if (!obstacle.get().equals(said)) {
@@ -147,39 +132,82 @@ final class Session {
     return true;
   }
 
+  /** Whether the launcher has gone, or wants no VM any more. */
+  private boolean isGivenUp() throws IOException {
+    if (!gone && isStopping()) {
+      send(Frame.exit(0, ""));
+      return true;
+    }
+    return gone;
+  }
+
   private synchronized boolean isStopping() {
     return stopping;
   }
 
-  private boolean start() throws IOException {
-    try {
-      var told = new FillReport(() -> gone || isStopping(), reports);
-      var clock = early.finish(pod.getMetadata().getUid(), told);
-      reports.started(clock.isPresent() ? clock.get() : vms.start(pod, told));
-      reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
-      return true;
-    } catch (PlatterException e) {
-      var message = message(e);
-      var reason = reason(e);
-      reports.failed(reason);
-      reports.report(false, reason, message);
-      send(Frame.exit(e.code().exitStatus(), message));
-      return false;
-    } catch (KubernetesClientException e) {
-      reports.failed(Reason.UNAVAILABLE);
-      send(
-          Frame.exit(
-              PlatterException.Code.UNAVAILABLE.exitStatus(),
-              "the API server does not say what the VM refers to: " + e.getMessage()));
-      return false;
-    } catch (IOException | RuntimeException e) {
-      var message = "the VM does not start: " + e;
-      reports.log(message);
-      reports.failed(Reason.INTERNAL);
-      reports.report(false, Reason.INTERNAL, message);
-      send(Frame.exit(PlatterException.Code.INTERNAL.exitStatus(), message));
-      return false;
+  private boolean start() throws IOException, InterruptedException {
+    var said = "";
+    for (var pause = TURN_PAUSE; ; pause = Math.min(2 * pause, LONGEST_TURN_PAUSE)) {
+      try {
+        var told = new FillReport(() -> gone || isStopping(), reports);
+        var clock = early.finish(pod.getMetadata().getUid(), told);
+        reports.started(clock.isPresent() ? clock.get() : vms.start(pod, told));
+        reports.report(true, Reason.RUNNING, Reason.RUNNING.sentence());
+        return true;
+      } catch (PlatterException e) {
+        if (!takesTurns(e)) {
+          fail(e);
+          return false;
+        }
+        if (!message(e).equals(said)) {
+          said = message(e);
+          reports.report(false, reason(e), said);
+        }
+      } catch (KubernetesClientException e) {
+        reports.failed(Reason.UNAVAILABLE);
+        send(
+            Frame.exit(
+                Code.UNAVAILABLE.exitStatus(),
+                "the API server does not say what the VM refers to: " + e.getMessage()));
+        return false;
+      } catch (IOException | RuntimeException e) {
+        var message = "the VM does not start: " + e;
+        reports.log(message);
+        reports.failed(Reason.INTERNAL);
+        reports.report(false, Reason.INTERNAL, message);
+        send(Frame.exit(Code.INTERNAL.exitStatus(), message));
+        return false;
+      }
+      if (!waitForTurn(pause)) {
+        return false;
+      }
     }
+  }
+
+  /**
+   * VMs of identities take turns: another may have the UUID or the disk for as long as it runs. A
+   * launcher that ended instead would be started again ever more seldom, or never.
+   */
+  private boolean takesTurns(PlatterException e) {
+    return e.code() == Code.CONFLICT && IdentityPods.identity(pod).isPresent();
+  }
+
+  private boolean waitForTurn(int millis) throws IOException, InterruptedException {
+    for (var until = System.nanoTime() + millis * 1_000_000L; System.nanoTime() - until < 0; ) {
+      if (isGivenUp()) {
+        return false;
+      }
+      Thread.sleep(IDLE_PAUSE);
+    }
+    return true;
+  }
+
+  private void fail(PlatterException e) throws IOException {
+    var message = message(e);
+    var reason = reason(e);
+    reports.failed(reason);
+    reports.report(false, reason, message);
+    send(Frame.exit(e.code().exitStatus(), message));
   }
 
   static Reason reason(PlatterException e) {

@@ -123,6 +123,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
             node.identities(),
             mover,
             new IdentityPods(List::of, work),
+            loop::add,
             System.err::println));
     keep(
         Controller.start(

@@ -84,6 +84,10 @@ class IdentityDutyTest {
     ",      me,    true,  false, READY,   NOTHING",
     "me,    me,    true,  false, NONE,    MISS",
     "me,    me,    false, false, NONE,    NOTHING",
+    // It was missed, and is here again.
+    "me,    me,    false, false, READY,   FOUND",
+    ",      me,    false, false, READY,   FOUND",
+    "other, me,    false, false, READY,   FOUND",
     // It moves here.
     "me,    other, true,  false, NONE,    FETCH",
     "me,    other, true,  false, COMING,  FETCH",

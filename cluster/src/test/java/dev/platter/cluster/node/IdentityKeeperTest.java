@@ -8,13 +8,16 @@ import dev.platter.cluster.api.Conditions;
 import dev.platter.cluster.api.IdentityStatus;
 import dev.platter.cluster.api.Names;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A node with a real disk, and an API server in memory where somebody deletes its identity. */
@@ -158,6 +161,23 @@ class IdentityKeeperTest {
     assertThat(server.written()).isEqualTo(2);
   }
 
+  /** As when the file system that it is on is mounted late. */
+  @Test
+  void aDiskThatWasMissedIsReadyWhenItIsThereAgain() throws IOException {
+    look();
+    var records = node.node().layout().identities("ready");
+    var away = work.resolve("away");
+    Files.move(records, away);
+    sweep();
+    assertThat(server.isReady()).isFalse();
+    Files.move(away, records);
+    assertThat(sweep()).isFalse();
+    assertThat(server.isReady()).isTrue();
+    assertThat(node.usable()).isTrue();
+    sweep();
+    assertThat(server.written()).isEqualTo(3);
+  }
+
   @Test
   void aRegistryThatIsAwayIsComplainedOfOnceAndAskedAgain() throws IOException {
     node.registryGoes();
@@ -169,6 +189,22 @@ class IdentityKeeperTest {
     node.registryComes();
     assertThat(look()).isFalse();
     assertThat(server.isReady()).isTrue();
+  }
+
+  /** Others of the node may have images of another registry. */
+  @Test
+  @Timeout(60)
+  void aRegistryThatIsSilentKeepsNobodyElseWaiting() throws Exception {
+    var silence = new CountDownLatch(1);
+    node.registryIsSilent(silence);
+    assertThat(look()).isFalse();
+    look(); // while that is under way
+    assertThat(server.isReady()).isFalse();
+    silence.countDown();
+    assertThat(node.later().take()).isEqualTo(PET);
+    look();
+    assertThat(server.isReady()).isTrue();
+    assertThat(server.written()).isEqualTo(1);
   }
 
   @Test

@@ -24,7 +24,10 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 
 /** A node without guests: records, disks and connections are real, images are all the same. */
 final class MovingNode implements AutoCloseable {
@@ -44,6 +47,8 @@ final class MovingNode implements AutoCloseable {
   private final MoveServer server;
   private final Credentials credentials;
   private final Set<ImageLogins> askedWith = ConcurrentHashMap.newKeySet();
+  private final BlockingQueue<IdentityKey> later = new LinkedBlockingQueue<>();
+  private volatile CountDownLatch silence = new CountDownLatch(0);
   private volatile boolean withoutRegistry;
   private volatile boolean wanted;
   private volatile Optional<ImageLogins> logins = Optional.of(ImageLogins.NONE);
@@ -75,6 +80,7 @@ final class MovingNode implements AutoCloseable {
                 return logins.orElseThrow(() -> new NoSuchFileException("logins"));
               }
             },
+            later::add,
             _ -> {});
     access = new IdentityAccess(objects, name, node.identities());
     server =
@@ -94,6 +100,7 @@ final class MovingNode implements AutoCloseable {
             (_, method, arguments) ->
                 switch (method.getName()) {
                   case "resolve" -> {
+                    silence.await();
                     if (withoutRegistry) {
                       throw PlatterException.of(
                           PlatterException.Code.UNAVAILABLE, "the registry is away", "");
@@ -155,6 +162,16 @@ final class MovingNode implements AutoCloseable {
 
   void registryGoes() {
     withoutRegistry = true;
+  }
+
+  /** Until that is counted down, the registry takes what it is asked and says nothing. */
+  void registryIsSilent(CountDownLatch until) {
+    silence = until;
+  }
+
+  /** The identities that the keeper wants to look at. */
+  BlockingQueue<IdentityKey> later() {
+    return later;
   }
 
   void registryComes() {
