@@ -126,12 +126,16 @@ class IdentityTest {
   }
 
   private static String pod(String name, int node, String set, String image) {
+    return pod(name, node, set, "", image);
+  }
+
+  private static String pod(String name, int node, String set, String more, String image) {
     return """
     apiVersion: v1
     kind: Pod
     metadata:
       name: %s
-      annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: %s}
+      annotations: {kubernetes.io/target-runtime: virtlet.cloud, VirtletVMIdentitySet: %s%s}
     spec:
       nodeSelector: {kubernetes.io/hostname: node%d}
       restartPolicy: Never
@@ -140,7 +144,7 @@ class IdentityTest {
       - {name: vm, image: "virtlet.cloud/%s", resources: {limits: {memory: 96Mi}}}
     ---
     """
-        .formatted(name, set, node, image);
+        .formatted(name, set, more, node, image);
   }
 
   /** Wherever it is: on another node, or on the same. */
@@ -150,7 +154,7 @@ class IdentityTest {
     shared().apply(pod("first", 1, "one-uuid", image()));
     assertThat(uuid("first")).isEqualTo(UUID);
     shared()
-        .apply(pod("elsewhere", 2, "one-uuid", image()) + pod("beside", 1, "one-uuid", image()));
+        .apply(pod("elsewhere", 2, "one-uuid", image()) + pod("beside", 1, "one-uuid", ", VirtletVMIdentityName: other", image()));
     for (var waits : new String[] {"elsewhere", "beside"}) {
       shared()
           .await(
@@ -158,6 +162,9 @@ class IdentityTest {
               () -> running(waits),
               text -> text.contains(UUID) && text.contains("in use by the VM default/first"));
     }
+    assertThat(shared().kubectl("get", "vmid"))
+        .containsPattern("other +true +Local +node1 +one-uuid")
+        .doesNotContain("beside");
     shared().kubectl("delete", "pod", "first", "beside", "--timeout=60s");
     assertThat(uuid("elsewhere")).isEqualTo(UUID);
     assertThat(shared().kubectl("get", "pod", "elsewhere")).containsPattern("Running +0");
@@ -203,6 +210,8 @@ class IdentityTest {
     var node = shared().kubectl("get", "vmid", "by-hand", "-o", "jsonpath={.status.nodeName}");
     var on = shared().kube().node(Integer.parseInt(node.substring("node".length())));
     assertThat(shared().leftOn(on)).contains("-root.qcow2");
+    assertThat(shared().kubectl("get", "vmid", "by-hand", "-o", "jsonpath={.status.creationTime}"))
+        .matches("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ");
     var refused =
         shared()
             .kube()

@@ -140,8 +140,10 @@ final class IdentityControllers
   /** Identities may be waiting for it. */
   private void changed(VmImage image) {
     imageLoop.add(key(image));
+    var goes = image.ends() || storage.image(key(image)) == null;
     storage.identities(image.getMetadata().getNamespace()).stream()
-        .filter(identity -> !identity.local() && !IdentityStatus.of(identity).ready())
+        .filter(identity -> !identity.local())
+        .filter(identity -> goes || !IdentityStatus.of(identity).ready())
         .forEach(identity -> loop.add(key(identity)));
   }
 

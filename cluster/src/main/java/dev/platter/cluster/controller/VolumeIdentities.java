@@ -15,6 +15,8 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Quantity;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class VolumeIdentities {
   private static final Duration LATER = Duration.ofSeconds(15);
+
+  /** Phases of claims that have one, or had. */
+  private static final Set<String> HAS_VOLUME = Set.of("Bound", "Lost");
 
   private final Storage storage;
   private final InstantSource clock;
@@ -159,13 +164,32 @@ final class VolumeIdentities {
     }
     return Owned.ends(claim)
         ? Outcome.waiting(Reason.NOT_FOUND, "Its claim " + name + " is being deleted.")
-        : state(claim);
+        : withoutSnapshot(identity, claim).orElseGet(() -> state(claim));
+  }
+
+  /**
+   * Until the claim has a volume it needs the snapshot, which goes with the image; that may have
+   * gone since the claim was made, and is imported again.
+   */
+  private Optional<Outcome> withoutSnapshot(VmIdentity identity, PersistentVolumeClaim claim) {
+    var volumes = claim.getSpec().getStorageClassName();
+    if (volumes == null || HAS_VOLUME.contains(phase(claim))) {
+      return Optional.empty();
+    }
+    var reference = ImageUse.image(identity);
+    var image = storage.image(namespace(identity) + "/" + VmImage.name(reference, volumes));
+    if (image == null) {
+      storage.create(VmImage.of(namespace(identity), reference, volumes));
+    } else if (ImageStatus.of(image).ready() && !image.ends()) {
+      return Optional.empty();
+    }
+    var sentence = Reason.WAITING_FOR_IMAGE.sentence();
+    return Optional.of(new Outcome(false, claim, Reason.WAITING_FOR_IMAGE, sentence, null));
   }
 
   private Outcome state(PersistentVolumeClaim claim) {
     var name = claim.getMetadata().getName();
-    var phase = claim.getStatus() == null ? "" : String.valueOf(claim.getStatus().getPhase());
-    return switch (phase) {
+    return switch (phase(claim)) {
       case "Bound" ->
           new Outcome(true, claim, Reason.READY, "Its disk is the claim " + name + ".", null);
       case "Lost" ->
@@ -188,6 +212,10 @@ final class VolumeIdentities {
                   null)
               : pending(claim);
     };
+  }
+
+  private static String phase(PersistentVolumeClaim claim) {
+    return claim.getStatus() == null ? "" : String.valueOf(claim.getStatus().getPhase());
   }
 
   private Outcome pending(PersistentVolumeClaim claim) {

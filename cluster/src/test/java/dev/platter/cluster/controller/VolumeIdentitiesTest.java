@@ -199,6 +199,33 @@ class VolumeIdentitiesTest {
     assertThat(said(identity)).startsWith("Ready: ").contains("when a pod uses it");
   }
 
+  /** Whoever deletes it takes the snapshot along, from which the volume is still to be made. */
+  @Test
+  void anImageThatGoesBeforeTheVolumeIsThereIsImportedAgain() {
+    storage.fast = new Storage.VolumeClass("fast", "csi.example", true);
+    var identity = identity("db-0", null);
+    identities.reconcile(identity);
+    imported();
+    identities.reconcile(identity);
+    identities.reconcile(identity);
+    storage.delete(image());
+    storage.snapshots.clear();
+    storage.changes();
+    identities.reconcile(identity);
+    assertThat(storage.changes()).containsExactly("+VirtletVMImage " + NAME);
+    assertThat(said(identity)).startsWith("WaitingForImage: ");
+    imported();
+    identities.reconcile(identity);
+    assertThat(said(identity)).startsWith("Ready: ");
+
+    storage.bind("vmid-db-0", "256Mi");
+    storage.delete(image());
+    storage.changes();
+    identities.reconcile(identity);
+    assertThat(storage.changes()).as("of what has its volume").isEmpty();
+    assertThat(said(identity)).startsWith("Ready: ");
+  }
+
   @Test
   void whatIsMissingInTheClusterIsSaidOfIdentityAndImage() {
     var identity = identity("db-0", null);
