@@ -154,7 +154,9 @@ class IdentityTest {
     shared().apply(pod("first", 1, "one-uuid", image()));
     assertThat(uuid("first")).isEqualTo(UUID);
     shared()
-        .apply(pod("elsewhere", 2, "one-uuid", image()) + pod("beside", 1, "one-uuid", ", VirtletVMIdentityName: other", image()));
+        .apply(
+            pod("elsewhere", 2, "one-uuid", image())
+                + pod("beside", 1, "one-uuid", ", VirtletVMIdentityName: other", image()));
     for (var waits : new String[] {"elsewhere", "beside"}) {
       shared()
           .await(
