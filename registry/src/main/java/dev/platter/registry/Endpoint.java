@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * One repository at one registry: its URLs, and requests to them with our credentials.
  *
  * <p>A registry on this machine is spoken to over plain HTTP unless it has certificates in {@code
- * certs.d}; one that the operator calls insecure is asked once whether it has TLS; all others get
- * HTTPS only.
+ * certs.d}; one that the operator calls insecure is asked whether it has TLS, and asked again when
+ * it has failed, since it may have been another server that answered; all others get HTTPS only.
  */
 final class Endpoint {
   private static final JsonMapper MAPPER = new JsonMapper();
@@ -62,10 +62,20 @@ final class Endpoint {
   /** {@code path} is relative to {@code /v2/<repository>/}. */
   synchronized URI uri(String path) throws IOException {
     if (repository == null) {
-      String host = image.host().equals("docker.io") ? "registry-1.docker.io" : image.host();
+      String host = host();
       repository = URI.create(scheme(host) + "://" + host + "/v2/" + image.repository() + "/");
     }
     return repository.resolve(path);
+  }
+
+  private String host() {
+    return image.host().equals("docker.io") ? "registry-1.docker.io" : image.host();
+  }
+
+  private synchronized void mayHaveChanged() {
+    if (settings.isInsecure(host())) {
+      repository = null;
+    }
   }
 
   private String scheme(String host) throws IOException {
@@ -80,6 +90,19 @@ final class Endpoint {
    * not take them. Any status that is left then.
    */
   HttpResponse<InputStream> send(Call call) throws IOException {
+    try {
+      HttpResponse<InputStream> response = sendWithLogin(call);
+      if (response.statusCode() == 400) { // Also said by TLS to who has none.
+        mayHaveChanged();
+      }
+      return response;
+    } catch (IOException e) {
+      mayHaveChanged();
+      throw e;
+    }
+  }
+
+  private HttpResponse<InputStream> sendWithLogin(Call call) throws IOException {
     if (!Transport.sameOrigin(uri(""), call.uri())) {
       return transport.send(call, null);
     }
