@@ -12,6 +12,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,11 +36,12 @@ final class Endpoint {
       Credentials credentials,
       List<String> scopes,
       RegistrySettings settings,
-      Transport transport) {
+      Transport transport,
+      LongSupplier nanos) {
     this.image = image;
     this.settings = settings;
     this.transport = transport;
-    this.authorization = new Authorization(image, credentials, scopes, transport);
+    this.authorization = new Authorization(image, credentials, scopes, transport, nanos);
   }
 
   Reference image() {
@@ -87,7 +89,8 @@ final class Endpoint {
 
   /**
    * Sends with our credentials if it goes to this registry, and once more with new ones if it does
-   * not take them. Any status that is left then.
+   * not take them; with yet others if those do not suffice and there are any by now. Any status
+   * that is left then.
    */
   HttpResponse<InputStream> send(Call call) throws IOException {
     try {
@@ -115,9 +118,30 @@ final class Endpoint {
       if (!authorization.answer(call.uri(), challenges, header)) {
         throw refused(call.method() + " " + Transport.show(call.uri()), 401, "");
       }
+      header = authorization.header();
+      response = transport.send(call, header);
+    }
+    if (isRefused(call, response) && hasOtherLogin(response, header)) {
+      response.body().close();
       response = transport.send(call, authorization.header());
     }
     return response;
+  }
+
+  /** Some say 403 of a login that was good an hour ago. */
+  private static boolean isRefused(Call call, HttpResponse<InputStream> response) {
+    return (response.statusCode() == 401 || response.statusCode() == 403)
+        && Transport.sameOrigin(call.uri(), response.uri());
+  }
+
+  private boolean hasOtherLogin(HttpResponse<InputStream> refusal, @Nullable String shown)
+      throws IOException {
+    try {
+      return authorization.replace(shown);
+    } catch (IOException e) {
+      refusal.body().close(); // It has a place among the connections.
+      throw e;
+    }
   }
 
   /** Opens one more connection. */
