@@ -137,7 +137,7 @@ final class Transport {
    */
   private HttpResponse<InputStream> attempts(URI asked, Call call, @Nullable String authorization)
       throws IOException {
-    int attempts = call.isIdempotent() ? ATTEMPTS : 1;
+    int attempts = call.isIdempotent() && !call.once() ? ATTEMPTS : 1;
     Backoff backoff = backoff();
     String after = attempts == 1 ? "" : ", also after " + attempts + " attempts";
     for (int attempt = 1; ; attempt++) {
