@@ -21,12 +21,14 @@ import org.jspecify.annotations.Nullable;
  *     client certificate; the first directory that knows a host counts
  * @param addresses where connections may lead
  * @param connections how many requests may be under way to one host
+ * @param proxies that stand before the others; where addresses are restricted they are not used
  */
 public record RegistrySettings(
     List<RegistryConfig> registries,
     List<Path> certificates,
     AddressPolicy addresses,
-    int connections) {
+    int connections,
+    Proxies proxies) {
 
   private static final int CONNECTIONS = 16;
 
@@ -39,6 +41,14 @@ public record RegistrySettings(
     if (connections < 1) {
       throw new IllegalArgumentException("at least one connection");
     }
+  }
+
+  public RegistrySettings(
+      List<RegistryConfig> registries,
+      List<Path> certificates,
+      AddressPolicy addresses,
+      int connections) {
+    this(registries, certificates, addresses, connections, Proxies.NONE);
   }
 
   /** Nothing special; any address. */
@@ -66,7 +76,8 @@ public record RegistrySettings(
         List.copyOf(byPrefix.values()),
         certificates,
         policy(environment.get(NETWORKS)),
-        CONNECTIONS);
+        CONNECTIONS,
+        Proxies.fromEnvironment(environment));
   }
 
   /** Podman looks into {@code ~/.config} alone, also when the user's settings are elsewhere. */
@@ -101,7 +112,7 @@ public record RegistrySettings(
 
   /** The same with another policy, for references that come from tenants. */
   public RegistrySettings restrictedTo(AddressPolicy policy) {
-    return new RegistrySettings(registries, certificates, policy, connections);
+    return new RegistrySettings(registries, certificates, policy, connections, proxies);
   }
 
   /**
