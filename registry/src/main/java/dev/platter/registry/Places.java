@@ -4,6 +4,7 @@ import static dev.platter.registry.RegistryException.Kind.UNAVAILABLE;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,8 +111,10 @@ final class Places {
         return Optional.of(response);
       }
       response.body().close();
-    } catch (RegistryException e) {
-      if (e.kind() == UNAVAILABLE) {
+    } catch (InterruptedIOException e) {
+      throw e;
+    } catch (IOException e) { // Also of a credential helper, which may know better of the origin.
+      if (e instanceof RegistryException failure && failure.kind() == UNAVAILABLE) {
         absences.failed(host);
       }
     }

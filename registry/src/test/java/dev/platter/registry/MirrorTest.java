@@ -10,15 +10,21 @@ import dev.platter.registry.RegistryException.Kind;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Mirrors that come and go while a guest reads; {@code other} is one. */
 class MirrorTest extends AgainstFakeRegistry {
+  @TempDir Path home;
   private final AtomicLong time = new AtomicLong();
   private RegistryClient client;
 
@@ -29,10 +35,14 @@ class MirrorTest extends AgainstFakeRegistry {
   }
 
   private RegistryClient mirrored(String mirror) {
+    return mirrored(mirror, Credentials.none());
+  }
+
+  private RegistryClient mirrored(String mirror, Credentials credentials) {
     String host = registry.host();
     var config = new RegistryConfig(host, host, false, false, List.of(new Mirror(mirror, false)));
     var settings = new RegistrySettings(List.of(config), List.of(), AddressPolicy.any(), 4);
-    return FakeRegistry.impatient(settings, Credentials.none(), time::get).client(registry.image());
+    return FakeRegistry.impatient(settings, credentials, time::get).client(registry.image());
   }
 
   private void wait(Duration duration) {
@@ -98,6 +108,22 @@ class MirrorTest extends AgainstFakeRegistry {
   @Test
   void aMirrorThatHasNotTheBlobIsNotAway() throws IOException {
     assertThat(asked()).isEqualTo(1);
+    assertThat(asked()).isEqualTo(1);
+  }
+
+  @Test
+  void whoHasNoLoginForAMirrorBecauseAHelperFailsReadsFromTheRegistry() throws IOException {
+    Files.createDirectory(home.resolve(".docker"));
+    Files.writeString(
+        home.resolve(".docker/config.json"),
+        "{\"credHelpers\":{\"" + other.host() + "\":\"bad\"}}");
+    Path helper = Files.writeString(home.resolve("docker-credential-bad"), "#!/bin/sh\nexit 3\n");
+    Files.setPosixFilePermissions(helper, PosixFilePermissions.fromString("rwxr-xr-x"));
+    client =
+        mirrored(
+            other.host(),
+            Credentials.fromEnvironment(Map.of("HOME", home + "", "PATH", home + "")));
+    other.on(BLOB_PATH, other.guarded("-", "Basic realm=\"x\"", bytes(BLOB)));
     assertThat(asked()).isEqualTo(1);
   }
 
