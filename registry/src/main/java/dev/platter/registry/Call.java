@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
  * One request, without credentials. It can be sent again: its body is opened anew each time.
  *
  * @param headers name and value by turns
+ * @param once not to be tried again, since something else can be asked
  */
-record Call(String method, URI uri, List<String> headers, @Nullable Body body) {
+record Call(String method, URI uri, List<String> headers, @Nullable Body body, boolean once) {
 
   /** What a request carries. */
   record Body(long length, Source source) {
@@ -22,26 +23,30 @@ record Call(String method, URI uri, List<String> headers, @Nullable Body body) {
   }
 
   static Call get(URI uri, String accept) {
-    return new Call("GET", uri, List.of("Accept", accept), null);
+    return new Call("GET", uri, List.of("Accept", accept), null, false);
   }
 
   static Call of(String method, URI uri) {
-    return new Call(method, uri, List.of(), null);
+    return new Call(method, uri, List.of(), null, false);
   }
 
   Call with(String header, String value) {
     List<String> more = new ArrayList<>(headers);
     more.add(header);
     more.add(value);
-    return new Call(method, uri, List.copyOf(more), body);
+    return new Call(method, uri, List.copyOf(more), body, once);
   }
 
   Call with(Body content) {
-    return new Call(method, uri, headers, content);
+    return new Call(method, uri, headers, content, once);
+  }
+
+  Call onlyOnce() {
+    return new Call(method, uri, headers, body, true);
   }
 
   Call to(URI other) {
-    return new Call(method, other, headers, body);
+    return new Call(method, other, headers, body, once);
   }
 
   /**

@@ -1,46 +1,32 @@
 package dev.platter.registry;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Base64;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.Stream;
 
 /**
- * User names and passwords by registry, in the format of Docker's {@code config.json}, which
- * containers' {@code auth.json} and Kubernetes' image pull secrets share.
+ * User names and passwords by registry, from files of this user, from Secrets, or from both.
  *
- * <p>Files of this user may name credential helpers ({@code credHelpers}, {@code credsStore}),
- * which are run when a registry asks for credentials. Content that came from elsewhere, a Secret
- * say, cannot make us run anything: its helpers are ignored. A helper that is not installed counts
- * as one that knows nothing, as with Docker, so that public images can still be had.
+ * <p>Whoever asks gets what is there now: logins come and go while a daemon runs.
  */
 public final class Credentials {
-  private static final int MAX_BYTES = 1 << 20;
-  private static final JsonMapper MAPPER = new JsonMapper();
+  private final List<Source> sources;
 
-  private static final Duration HELPER_PATIENCE = Duration.ofSeconds(30);
-
-  private final Map<String, Login> logins;
-  private final Helpers helpers;
-  private final @Nullable Credentials next;
+  /** Something that may know a login. Its name as a text is no secret. */
+  interface Source {
+    Optional<Login> find(Reference image) throws IOException;
+  }
 
   /**
    * One account. Never printed. By Docker's convention the user {@code <token>} has no password but
    * an identity token, which is for the token server only.
    */
   record Login(String user, String password) {
-    private static final String IDENTITY = "<token>";
+    static final String IDENTITY = "<token>";
 
     boolean isIdentityToken() {
       return user.equals(IDENTITY);
@@ -57,175 +43,48 @@ public final class Credentials {
     }
   }
 
-  /**
-   * Programs that know more.
-   *
-   * @param byHost the helper of each host that has its own
-   * @param store the helper of all others; may be empty
-   * @param path where programs are; null for none
-   */
-  private record Helpers(Map<String, String> byHost, String store, @Nullable String path) {
-    static final Helpers NONE = new Helpers(Map.of(), "", null);
-
-    Optional<Login> ask(String name, String host) throws IOException {
-      // Hub's credentials are stored under the address it had when Docker was young.
-      String server = host.equals("docker.io") ? "https://index.docker.io/v1/" : host;
-      Optional<CredentialHelper> helper = CredentialHelper.find(name, path, HELPER_PATIENCE);
-      return helper.isPresent() ? helper.get().get(server) : Optional.empty();
-    }
-  }
-
-  private Credentials(Map<String, Login> logins, Helpers helpers) {
-    this(logins, helpers, null);
-  }
-
-  private Credentials(Map<String, Login> logins, Helpers helpers, @Nullable Credentials next) {
-    this.logins = Map.copyOf(logins);
-    this.helpers = helpers;
-    this.next = next;
+  private Credentials(List<Source> sources) {
+    this.sources = List.copyOf(sources);
   }
 
   public static Credentials none() {
-    return new Credentials(Map.of(), Helpers.NONE);
+    return new Credentials(List.of());
   }
 
-  /** The content of such a file, as a Secret of type {@code dockerconfigjson} has it. */
+  /**
+   * The content of a {@code config.json}, as a Secret of type {@code dockerconfigjson} has it. It
+   * comes from elsewhere, so it cannot make us run anything: its helpers are ignored.
+   */
   public static Credentials parse(byte[] json) throws IOException {
-    return new Credentials(parse(json, "the registry credentials").logins, Helpers.NONE);
+    return new Credentials(
+        List.of(LoginDocument.parse(json, "the registry credentials").withoutHelpers()));
+  }
+
+  /**
+   * What {@code docker login}, {@code podman login} and {@code skopeo login} have stored for this
+   * user, or will have.
+   */
+  public static Credentials fromEnvironment(Map<String, String> environment) {
+    return new Credentials(List.of(LoginFiles.of(environment)));
   }
 
   /** These, and {@code other} for what they do not know. */
   Credentials orElse(Credentials other) {
-    return new Credentials(logins, helpers, next == null ? other : next.orElse(other));
+    return new Credentials(Stream.concat(sources.stream(), other.sources.stream()).toList());
   }
 
-  /**
-   * What {@code docker login} and {@code podman login} have stored for this user; the first file
-   * that knows a registry counts.
-   */
-  public static Credentials fromEnvironment(Map<String, String> environment) throws IOException {
-    List<Path> files = new ArrayList<>();
-    add(files, environment.get("REGISTRY_AUTH_FILE"), "");
-    add(files, environment.get("XDG_RUNTIME_DIR"), "containers/auth.json");
-    add(files, environment.get("DOCKER_CONFIG"), "config.json");
-    add(files, environment.get("HOME"), ".docker/config.json");
-    var logins = new LinkedHashMap<String, Login>();
-    var byHost = new LinkedHashMap<String, String>();
-    String store = "";
-    for (Path file : files) {
-      if (Files.isRegularFile(file)) {
-        Credentials found = read(file);
-        found.logins.forEach(logins::putIfAbsent);
-        found.helpers.byHost.forEach(byHost::putIfAbsent);
-        store = store.isEmpty() ? found.helpers.store : store;
-      }
-    }
-    return new Credentials(logins, new Helpers(Map.copyOf(byHost), store, environment.get("PATH")));
-  }
-
-  private static void add(List<Path> files, @Nullable String base, String relative) {
-    if (base != null && !base.isEmpty()) {
-      files.add(relative.isEmpty() ? Path.of(base) : Path.of(base, relative));
-    }
-  }
-
-  private static Credentials read(Path file) throws IOException {
-    try (var in = Files.newInputStream(file)) {
-      return parse(in.readNBytes(MAX_BYTES), file.toString());
-    }
-  }
-
-  private static Credentials parse(byte[] json, String what) throws IOException {
-    JsonNode root;
-    try {
-      root = MAPPER.readTree(json);
-    } catch (JsonProcessingException e) {
-      // Without the cause: it quotes the text around the error.
-      throw new IOException(what + " is not valid JSON at line " + e.getLocation().getLineNr());
-    }
-    var logins = new LinkedHashMap<String, Login>();
-    for (Map.Entry<String, JsonNode> entry : root.path("auths").properties()) {
-      @Nullable Login login = login(entry.getValue(), what + ", entry '" + entry.getKey() + "'");
-      if (login != null) {
-        logins.put(key(entry.getKey()), login);
-      }
-    }
-    var byHost = new LinkedHashMap<String, String>();
-    for (Map.Entry<String, JsonNode> entry : root.path("credHelpers").properties()) {
-      byHost.put(key(entry.getKey()), entry.getValue().asText());
-    }
-    return new Credentials(
-        logins, new Helpers(Map.copyOf(byHost), root.path("credsStore").asText(), null));
-  }
-
-  private static @Nullable Login login(JsonNode entry, String what) throws IOException {
-    if (!entry.path("identitytoken").asText().isEmpty()) {
-      return new Login(Login.IDENTITY, entry.path("identitytoken").textValue());
-    }
-    if (entry.path("username").isTextual() && entry.path("password").isTextual()) {
-      return new Login(entry.path("username").textValue(), entry.path("password").textValue());
-    }
-    String auth = entry.path("auth").asText();
-    if (auth.isEmpty()) {
-      return null;
-    }
-    try {
-      String pair = new String(Base64.getDecoder().decode(auth.strip()), StandardCharsets.UTF_8);
-      int colon = pair.indexOf(':');
-      if (colon > 0) {
-        return new Login(pair.substring(0, colon), pair.substring(colon + 1));
-      }
-    } catch (IllegalArgumentException e) {
-      // Not quoted: what is broken here may still be most of a password.
-    }
-    throw new IOException(what + ": 'auth' is not the base64 of user:password");
-  }
-
-  /** Docker writes URLs for some registries, and the old address of its Hub. */
-  private static String key(String name) {
-    String host = name.replaceFirst("^https?://", "").replaceFirst("/v[12]/?$|/$", "");
-    return host.equals("index.docker.io") || host.equals("registry-1.docker.io")
-        ? "docker.io"
-        : host;
-  }
-
-  /**
-   * The host's own helper; else the most specific entry: for the repository, for a part of its
-   * path, or for the host; else what the general helper knows; else what the next ones know.
-   */
   Optional<Login> find(Reference image) throws IOException {
-    Optional<Login> found = own(image);
-    return found.isPresent() || next == null ? found : next.find(image);
-  }
-
-  private Optional<Login> own(Reference image) throws IOException {
-    String helper = helpers.byHost.get(image.host());
-    if (helper != null && !helper.isEmpty()) {
-      return helpers.ask(helper, image.host());
-    }
-    Optional<Login> stored = stored(image);
-    return stored.isEmpty() && !helpers.store.isEmpty()
-        ? helpers.ask(helpers.store, image.host())
-        : stored;
-  }
-
-  private Optional<Login> stored(Reference image) {
-    String scope = image.host() + "/" + image.repository();
-    while (true) {
-      Login login = logins.get(scope);
-      if (login != null) {
-        return Optional.of(login);
+    for (Source source : sources) {
+      Optional<Login> found = source.find(image);
+      if (found.isPresent()) {
+        return found;
       }
-      int slash = scope.lastIndexOf('/');
-      if (slash < 0) {
-        return Optional.empty();
-      }
-      scope = scope.substring(0, slash);
     }
+    return Optional.empty();
   }
 
   @Override
   public String toString() {
-    return "Credentials for " + logins.keySet();
+    return "Credentials for " + sources;
   }
 }

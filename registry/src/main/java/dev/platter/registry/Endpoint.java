@@ -12,14 +12,15 @@ import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One repository at one registry: its URLs, and requests to them with our credentials.
  *
  * <p>A registry on this machine is spoken to over plain HTTP unless it has certificates in {@code
- * certs.d}; one that the operator calls insecure is asked once whether it has TLS; all others get
- * HTTPS only.
+ * certs.d}; one that the operator calls insecure is asked whether it has TLS, and asked again when
+ * it has failed, since it may have been another server that answered; all others get HTTPS only.
  */
 final class Endpoint {
   private static final JsonMapper MAPPER = new JsonMapper();
@@ -35,11 +36,12 @@ final class Endpoint {
       Credentials credentials,
       List<String> scopes,
       RegistrySettings settings,
-      Transport transport) {
+      Transport transport,
+      LongSupplier nanos) {
     this.image = image;
     this.settings = settings;
     this.transport = transport;
-    this.authorization = new Authorization(image, credentials, scopes, transport);
+    this.authorization = new Authorization(image, credentials, scopes, transport, nanos);
   }
 
   Reference image() {
@@ -62,10 +64,20 @@ final class Endpoint {
   /** {@code path} is relative to {@code /v2/<repository>/}. */
   synchronized URI uri(String path) throws IOException {
     if (repository == null) {
-      String host = image.host().equals("docker.io") ? "registry-1.docker.io" : image.host();
+      String host = host();
       repository = URI.create(scheme(host) + "://" + host + "/v2/" + image.repository() + "/");
     }
     return repository.resolve(path);
+  }
+
+  private String host() {
+    return image.host().equals("docker.io") ? "registry-1.docker.io" : image.host();
+  }
+
+  private synchronized void mayHaveChanged() {
+    if (settings.isInsecure(host())) {
+      repository = null;
+    }
   }
 
   private String scheme(String host) throws IOException {
@@ -77,9 +89,23 @@ final class Endpoint {
 
   /**
    * Sends with our credentials if it goes to this registry, and once more with new ones if it does
-   * not take them. Any status that is left then.
+   * not take them; with yet others if those do not suffice and there are any by now. Any status
+   * that is left then.
    */
   HttpResponse<InputStream> send(Call call) throws IOException {
+    try {
+      HttpResponse<InputStream> response = sendWithLogin(call);
+      if (response.statusCode() == 400) { // Also said by TLS to who has none.
+        mayHaveChanged();
+      }
+      return response;
+    } catch (IOException e) {
+      mayHaveChanged();
+      throw e;
+    }
+  }
+
+  private HttpResponse<InputStream> sendWithLogin(Call call) throws IOException {
     if (!Transport.sameOrigin(uri(""), call.uri())) {
       return transport.send(call, null);
     }
@@ -92,9 +118,30 @@ final class Endpoint {
       if (!authorization.answer(call.uri(), challenges, header)) {
         throw refused(call.method() + " " + Transport.show(call.uri()), 401, "");
       }
+      header = authorization.header();
+      response = transport.send(call, header);
+    }
+    if (isRefused(call, response) && hasOtherLogin(response, header)) {
+      response.body().close();
       response = transport.send(call, authorization.header());
     }
     return response;
+  }
+
+  /** Some say 403 of a login that was good an hour ago. */
+  private static boolean isRefused(Call call, HttpResponse<InputStream> response) {
+    return (response.statusCode() == 401 || response.statusCode() == 403)
+        && Transport.sameOrigin(call.uri(), response.uri());
+  }
+
+  private boolean hasOtherLogin(HttpResponse<InputStream> refusal, @Nullable String shown)
+      throws IOException {
+    try {
+      return authorization.replace(shown);
+    } catch (IOException e) {
+      refusal.body().close(); // It has a place among the connections.
+      throw e;
+    }
   }
 
   /** Opens one more connection. */

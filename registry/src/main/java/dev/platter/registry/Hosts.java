@@ -6,6 +6,7 @@ import static dev.platter.registry.RegistryException.Kind.UNAVAILABLE;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.URI;
+import java.net.UnknownHostException;
 import java.net.http.HttpClient;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -57,7 +58,8 @@ final class Hosts {
     boolean simple =
         call.method().equals("GET")
             && Transport.scheme(call.uri()).equals("http")
-            && (!settings.addresses().isAny() || PlainGet.isStraight());
+            && (!settings.addresses().isAny()
+                || (PlainGet.isStraight() && !settings.proxies().isFor(call.uri())));
     return simple ? Optional.of(plainGet) : Optional.empty();
   }
 
@@ -67,10 +69,16 @@ final class Hosts {
             .version(HttpClient.Version.HTTP_1_1)
             .followRedirects(HttpClient.Redirect.NEVER)
             .connectTimeout(Duration.ofSeconds(10));
-    return settings.addresses().isAny() ? builder : builder.proxy(HttpClient.Builder.NO_PROXY);
+    if (!settings.addresses().isAny()) { // A proxy would look up names, and nobody could check.
+      return builder.proxy(HttpClient.Builder.NO_PROXY);
+    }
+    return settings.proxies().isEmpty() ? builder : builder.proxy(settings.proxies().selector());
   }
 
   HttpClient client(URI uri) throws IOException {
+    if (isProxied(uri)) {
+      settings.proxies().require(uri);
+    }
     if (!Transport.scheme(uri).equals("https")) {
       return ordinary();
     }
@@ -121,8 +129,18 @@ final class Hosts {
   void requireAllowed(URI asked, URI uri) throws IOException {
     settings.addresses().require(uri.getHost());
     if (!Transport.sameOrigin(asked, uri)) {
-      settings.addresses().requireRedirect(asked.getHost(), uri.getHost());
+      try {
+        settings.addresses().requireRedirect(asked.getHost(), uri.getHost());
+      } catch (UnknownHostException e) {
+        if (!isProxied(uri)) { // Else it may mean something to the proxy.
+          throw e;
+        }
+      }
     }
+  }
+
+  private boolean isProxied(URI uri) {
+    return settings.addresses().isAny() && settings.proxies().isFor(uri);
   }
 
   /** Waits for a place among the requests to this host; run the answer to give it back. */

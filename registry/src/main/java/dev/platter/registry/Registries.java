@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 
 /**
  * Registries with the settings and credentials of one user: make one and share it, so that limits
@@ -15,9 +16,11 @@ public final class Registries {
   private final RegistrySettings settings;
   private final Credentials credentials;
   private final Transport transport;
+  private final LongSupplier nanos;
+  private final Absences absences;
 
   public Registries(RegistrySettings settings, Credentials credentials) {
-    this(settings, credentials, new Transport(settings));
+    this(settings, credentials, new Transport(settings), System::nanoTime);
   }
 
   /** With what podman, skopeo and Docker would use for this user. */
@@ -26,15 +29,27 @@ public final class Registries {
         RegistrySettings.fromEnvironment(environment), Credentials.fromEnvironment(environment));
   }
 
-  Registries(RegistrySettings settings, Credentials credentials, Transport transport) {
+  Registries(
+      RegistrySettings settings, Credentials credentials, Transport transport, LongSupplier nanos) {
+    this(settings, credentials, transport, nanos, new Absences(nanos));
+  }
+
+  private Registries(
+      RegistrySettings settings,
+      Credentials credentials,
+      Transport transport,
+      LongSupplier nanos,
+      Absences absences) {
     this.settings = settings;
     this.credentials = credentials;
     this.transport = transport;
+    this.nanos = nanos;
+    this.absences = absences;
   }
 
   /**
    * The same registries for somebody who has logins of their own; ours count where those know
-   * nothing. Limits on connections are shared.
+   * nothing. Limits on connections are shared, and what is known of mirrors.
    *
    * @param logins in the format of Docker's {@code config.json}; the first that knows a registry
    *     counts
@@ -44,7 +59,7 @@ public final class Registries {
     for (byte[] document : logins.reversed()) {
       all = Credentials.parse(document).orElse(all);
     }
-    return new Registries(settings, all, transport);
+    return new Registries(settings, all, transport, nanos, absences);
   }
 
   /** For reading {@code image} and others of its repository. */
@@ -70,16 +85,18 @@ public final class Registries {
       scopes.add("repository:" + other + ":pull");
     }
     return new RegistryPush(
-        new Endpoint(place, credentials, scopes, settings, transport), client(image), others);
+        new Endpoint(place, credentials, scopes, settings, transport, nanos),
+        client(image),
+        others);
   }
 
-  /** Where to read {@code image}, in order. */
-  List<Endpoint> endpoints(Reference image) throws RegistryException {
+  /** Where to read {@code image}. */
+  Places places(Reference image) throws RegistryException {
     List<Endpoint> endpoints = new ArrayList<>();
     for (Reference place : settings.places(image)) {
       List<String> pull = List.of("repository:" + place.repository() + ":pull");
-      endpoints.add(new Endpoint(place, credentials, pull, settings, transport));
+      endpoints.add(new Endpoint(place, credentials, pull, settings, transport, nanos));
     }
-    return endpoints;
+    return new Places(endpoints, absences);
   }
 }

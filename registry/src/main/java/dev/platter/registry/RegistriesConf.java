@@ -1,6 +1,7 @@
 package dev.platter.registry;
 
 import dev.platter.registry.RegistryConfig.Mirror;
+import dev.platter.registry.RegistryConfig.Pull;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,15 +22,18 @@ import org.jspecify.annotations.Nullable;
  * location = "registry.internal:5000/disks"
  * insecure = true
  * blocked = false
+ * mirror-by-digest-only = false
  * [[registry.mirror]]
  * location = "mirror.example.com/disks"
  * insecure = false
+ * pull-from-mirror = "all"
  * </pre>
  *
  * <p>Line by line, a key a line; that is all of TOML that such files use. Keys above the first
- * table and other tables (search lists, short names, aliases) are skipped. An unknown key in a
- * registry is an error: it would change where images come from. Wildcard prefixes are not
- * supported.
+ * table and other tables (search lists, short names, aliases) are skipped: names of images are read
+ * by Docker's rules here. So are such keys behind a registry, to which they belong by TOML's rules,
+ * and where podman overlooks them. Another unknown key in a registry is an error: it would change
+ * where images come from.
  */
 final class RegistriesConf {
   static final int MAX_BYTES = 1 << 20;
@@ -37,8 +41,31 @@ final class RegistriesConf {
       Pattern.compile("(?<key>[A-Za-z-]+)\\s*=\\s*(?<value>\\S.*?)\\s*");
   private static final Pattern TEXT = Pattern.compile("(?:\"(?<b>[^\"\\\\]*)\"|'(?<l>[^']*)')");
   private static final Pattern COMMENT = Pattern.compile("((?:[^\"'#]|\"[^\"]*\"|'[^']*')*+)#.*");
-  private static final Set<String> KEYS = Set.of("prefix", "location", "insecure", "blocked");
-  private static final Set<String> MIRROR_KEYS = Set.of("location", "insecure");
+  private static final String DIGEST_ONLY = "mirror-by-digest-only";
+  private static final String PULL = "pull-from-mirror";
+  private static final Set<String> FLAGS = Set.of("insecure", "blocked", DIGEST_ONLY);
+  private static final Set<String> KEYS =
+      Set.of("prefix", "location", "insecure", "blocked", DIGEST_ONLY);
+  private static final Set<String> MIRROR_KEYS = Set.of("location", "insecure", PULL);
+
+  /** Known to podman, and of no meaning here. */
+  private static final Set<String> SKIPPED =
+      Set.of(
+          "unqualified-search-registries",
+          "short-name-mode",
+          "credential-helpers",
+          "additional-layer-store-auth-helper");
+
+  private static final Map<String, Pull> PULLS =
+      Map.of(
+          "",
+          Pull.ALL,
+          "all",
+          Pull.ALL,
+          "digest-only",
+          Pull.DIGEST_ONLY,
+          "tag-only",
+          Pull.TAG_ONLY);
 
   private record Table(int line, boolean mirror, Map<String, String> values) {
     boolean flag(String key) {
@@ -50,6 +77,7 @@ final class RegistriesConf {
   private final List<Table> tables = new ArrayList<>();
   private @Nullable Table open;
   private boolean skipping = true;
+  private boolean inArray;
 
   private RegistriesConf(String name) {
     this.name = name;
@@ -70,7 +98,9 @@ final class RegistriesConf {
     if (text.isEmpty()) {
       return;
     }
-    if (text.matches("\\[\\[\\s*registry\\s*(\\.\\s*mirror\\s*)?]]")) {
+    if (inArray) {
+      inArray = !text.endsWith("]");
+    } else if (text.matches("\\[\\[\\s*registry\\s*(\\.\\s*mirror\\s*)?]]")) {
       boolean mirror = text.contains("mirror");
       if (mirror && tables.isEmpty()) {
         throw bad(number, "a mirror stands before the registry it is for");
@@ -93,11 +123,15 @@ final class RegistriesConf {
       throw bad(number, "expected 'key = value'");
     }
     String key = matcher.group("key");
+    if (SKIPPED.contains(key)) {
+      inArray = matcher.group("value").matches("\\[[^]]*");
+      return;
+    }
     if (!(table.mirror ? MIRROR_KEYS : KEYS).contains(key)) {
       throw bad(number, "'" + key + "' is not supported");
     }
     String value = matcher.group("value");
-    boolean flag = key.equals("insecure") || key.equals("blocked");
+    boolean flag = FLAGS.contains(key);
     Matcher quoted = TEXT.matcher(value);
     if (flag ? !value.matches("true|false") : !quoted.matches()) {
       throw bad(number, "'%s' must be %s".formatted(key, flag ? "true or false" : "a string"));
@@ -113,19 +147,20 @@ final class RegistriesConf {
   private List<RegistryConfig> registries() throws IOException {
     List<RegistryConfig> registries = new ArrayList<>();
     Set<String> prefixes = new HashSet<>();
+    boolean digestOnly = false;
     for (int i = 0; i < tables.size(); i++) {
       Table table = tables.get(i);
       try {
         if (table.mirror) {
-          var mirror = new Mirror(location(table), table.flag("insecure"));
           RegistryConfig owner = registries.removeLast();
           List<Mirror> mirrors = new ArrayList<>(owner.mirrors());
-          mirrors.add(mirror);
+          mirrors.add(new Mirror(location(table), table.flag("insecure"), pull(table, digestOnly)));
           registries.add(
               new RegistryConfig(
                   owner.prefix(), owner.location(), owner.insecure(), owner.blocked(), mirrors));
           continue;
         }
+        digestOnly = table.flag(DIGEST_ONLY);
         String location = location(table);
         String prefix = table.values.getOrDefault("prefix", location);
         if (!prefixes.add(prefix)) {
@@ -141,9 +176,28 @@ final class RegistriesConf {
     return registries;
   }
 
+  private Pull pull(Table mirror, boolean digestOnly) throws IOException {
+    @Nullable String value = mirror.values.get(PULL);
+    if (value == null) {
+      return digestOnly ? Pull.DIGEST_ONLY : Pull.ALL;
+    }
+    @Nullable Pull pull = PULLS.get(value);
+    if (pull == null) {
+      throw bad(mirror.line, "'" + PULL + "' must be all, digest-only or tag-only");
+    }
+    if (digestOnly) {
+      throw bad(
+          mirror.line, "its registry says '" + DIGEST_ONLY + "', so it has no '" + PULL + "'");
+    }
+    return pull;
+  }
+
   private String location(Table table) throws IOException {
     @Nullable String location = table.values.get("location");
-    location = location == null && !table.mirror ? table.values.get("prefix") : location;
+    if (location == null && !table.mirror) {
+      @Nullable String prefix = table.values.get("prefix");
+      location = prefix != null && prefix.startsWith("*.") ? "" : prefix;
+    }
     if (location == null) {
       throw bad(table.line, "there is no 'location'");
     }

@@ -36,7 +36,7 @@ public final class RegistryClient implements BlobSource {
 
   private final Reference image;
   private final Registries registries;
-  private @Nullable List<Endpoint> endpoints;
+  private @Nullable Places places;
 
   /** For the repository of {@code image}; its tag and digest only matter to {@link #resolve()}. */
   public RegistryClient(Reference image, Credentials credentials) {
@@ -91,13 +91,13 @@ public final class RegistryClient implements BlobSource {
 
   /** Whether a login was wanted so far, and given. */
   public synchronized boolean loggedIn() {
-    return endpoints != null && endpoints.stream().anyMatch(Endpoint::loggedIn);
+    return places != null && places.loggedIn();
   }
 
   /** Opens one more connection, for a request that is going to follow. Never fails. */
   public void connect() {
     try {
-      endpoints().getFirst().connect();
+      places().connect();
     } catch (IOException e) {
       // The request that follows will say the same, or not.
     }
@@ -114,7 +114,7 @@ public final class RegistryClient implements BlobSource {
   }
 
   private BlobBody body(Descriptor blob, Part first, long from, long end) throws RegistryException {
-    Backoff backoff = endpoints().getLast().transport().backoff();
+    Backoff backoff = origin().transport().backoff();
     BlobBody.Opener opener =
         position -> {
           HttpResponse<InputStream> response = range(blob, position, end - position);
@@ -200,39 +200,20 @@ public final class RegistryClient implements BlobSource {
     return send("manifests/" + tagOrDigest, ACCEPT_MANIFEST, null, what).body();
   }
 
-  /**
-   * 200 (or 206 if a range was asked for) of the first place that has it, or why the last has not.
-   */
+  /** From the first place that has it. */
   HttpResponse<InputStream> send(String path, String accept, @Nullable String range, String what)
       throws IOException {
-    List<Endpoint> places = endpoints();
-    for (Endpoint place : places) {
-      try {
-        Call call = Call.get(place.uri(path), accept);
-        HttpResponse<InputStream> response =
-            place.send(range == null ? call : call.with("Range", range));
-        int status = response.statusCode();
-        if (status == 200 || (status == 206 && range != null)) {
-          return response;
-        }
-        throw place.failure(response, what);
-      } catch (RegistryException e) {
-        if (place == places.getLast()) {
-          throw e;
-        }
-      }
-    }
-    throw new AssertionError("there is always a last place");
+    return places().send(new Places.Wanted(path, accept, range, what));
   }
 
-  private synchronized List<Endpoint> endpoints() throws RegistryException {
-    if (endpoints == null) {
-      endpoints = registries.endpoints(image);
+  private synchronized Places places() throws RegistryException {
+    if (places == null) {
+      places = registries.places(image);
     }
-    return endpoints;
+    return places;
   }
 
   Endpoint origin() throws RegistryException {
-    return endpoints().getLast();
+    return places().origin();
   }
 }

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -20,12 +21,14 @@ import org.jspecify.annotations.Nullable;
  *     client certificate; the first directory that knows a host counts
  * @param addresses where connections may lead
  * @param connections how many requests may be under way to one host
+ * @param proxies that stand before the others; where addresses are restricted they are not used
  */
 public record RegistrySettings(
     List<RegistryConfig> registries,
     List<Path> certificates,
     AddressPolicy addresses,
-    int connections) {
+    int connections,
+    Proxies proxies) {
 
   private static final int CONNECTIONS = 16;
 
@@ -40,6 +43,14 @@ public record RegistrySettings(
     }
   }
 
+  public RegistrySettings(
+      List<RegistryConfig> registries,
+      List<Path> certificates,
+      AddressPolicy addresses,
+      int connections) {
+    this(registries, certificates, addresses, connections, Proxies.NONE);
+  }
+
   /** Nothing special; any address. */
   public static RegistrySettings defaults() {
     return new RegistrySettings(List.of(), List.of(), AddressPolicy.any(), CONNECTIONS);
@@ -51,27 +62,36 @@ public record RegistrySettings(
    */
   public static RegistrySettings fromEnvironment(Map<String, String> environment)
       throws IOException {
-    @Nullable String home = environment.get("HOME");
-    List<Path> confs = new ArrayList<>();
+    List<Path> users = userDirectories(environment);
+    Path system = Path.of("/etc/containers");
     List<Path> certificates = new ArrayList<>();
-    @Nullable String conf = environment.get("CONTAINERS_REGISTRIES_CONF");
-    if (conf != null && !conf.isEmpty()) {
-      confs.add(Path.of(conf));
-    }
-    if (home != null && !home.isEmpty()) {
-      confs.add(Path.of(home, ".config/containers/registries.conf"));
-      certificates.add(Path.of(home, ".config/containers/certs.d"));
-    }
-    confs.add(Path.of("/etc/containers/registries.conf"));
-    certificates.add(Path.of("/etc/containers/certs.d"));
+    users.forEach(user -> certificates.add(user.resolve("certs.d")));
+    certificates.add(system.resolve("certs.d"));
     certificates.add(Path.of("/etc/docker/certs.d"));
-    AddressPolicy policy = policy(environment.get(NETWORKS));
-    for (Path file : confs) {
-      if (Files.isRegularFile(file)) {
-        return new RegistrySettings(parse(file), certificates, policy, CONNECTIONS);
-      }
+    Map<String, RegistryConfig> byPrefix = new LinkedHashMap<>();
+    for (Path file : RegistriesConfFiles.of(environment, users, system)) {
+      parse(file).forEach(config -> byPrefix.put(config.prefix(), config));
     }
-    return new RegistrySettings(List.of(), certificates, policy, CONNECTIONS);
+    return new RegistrySettings(
+        List.copyOf(byPrefix.values()),
+        certificates,
+        policy(environment.get(NETWORKS)),
+        CONNECTIONS,
+        Proxies.fromEnvironment(environment));
+  }
+
+  /** Podman looks into {@code ~/.config} alone, also when the user's settings are elsewhere. */
+  private static List<Path> userDirectories(Map<String, String> environment) {
+    List<Path> users = new ArrayList<>();
+    String config = environment.getOrDefault("XDG_CONFIG_HOME", "");
+    if (!config.isEmpty()) {
+      users.add(Path.of(config, "containers"));
+    }
+    String home = environment.getOrDefault("HOME", "");
+    if (!home.isEmpty() && !users.contains(Path.of(home, ".config/containers"))) {
+      users.add(Path.of(home, ".config/containers"));
+    }
+    return users;
   }
 
   /** Set where those who name images are not those who run the machine. */
@@ -92,24 +112,22 @@ public record RegistrySettings(
 
   /** The same with another policy, for references that come from tenants. */
   public RegistrySettings restrictedTo(AddressPolicy policy) {
-    return new RegistrySettings(registries, certificates, policy, connections);
+    return new RegistrySettings(registries, certificates, policy, connections, proxies);
   }
 
-  /** Whether anything the operator wrote allows plain HTTP or unverified TLS to this host. */
+  /**
+   * Whether anything the operator wrote allows plain HTTP or unverified TLS to this host. Of stars
+   * the longest counts, and none for a host that has a word of its own.
+   */
   boolean isInsecure(String authority) {
-    return registries.stream()
-        .anyMatch(
-            config ->
-                (config.insecure() && hostOf(config.location()).equals(authority))
-                    || config.mirrors().stream()
-                        .anyMatch(
-                            mirror ->
-                                mirror.insecure() && hostOf(mirror.location()).equals(authority)));
-  }
-
-  private static String hostOf(String location) {
-    int slash = location.indexOf('/');
-    return slash < 0 ? location : location.substring(0, slash);
+    List<RegistryConfig> known =
+        registries.stream().filter(config -> config.leadsTo(authority)).toList();
+    boolean named = known.stream().anyMatch(config -> !config.leadsAnywhere());
+    boolean insecure =
+        named
+            ? known.stream().anyMatch(config -> !config.leadsAnywhere() && config.insecure())
+            : longest(known.stream()).filter(RegistryConfig::insecure).isPresent();
+    return insecure || registries.stream().anyMatch(config -> config.hasInsecureMirror(authority));
   }
 
   /** Where {@code host[:port]} has its certificates, if it has its own. */
@@ -133,14 +151,21 @@ public record RegistrySettings(
           "registries.conf blocks " + config.prefix() + ", and so " + image);
     }
     List<Reference> places = new ArrayList<>();
-    config.mirrors().forEach(mirror -> places.add(config.at(mirror.location(), image)));
+    for (RegistryConfig.Mirror mirror : config.mirrors()) {
+      if (mirror.pull().isFor(image)) {
+        places.add(config.at(mirror.location(), image));
+      }
+    }
     places.add(config.at(config.location(), image));
     return places;
   }
 
   private Optional<RegistryConfig> find(Reference image) {
-    return registries.stream()
-        .filter(config -> config.matches(image))
-        .max((one, other) -> Integer.compare(one.prefix().length(), other.prefix().length()));
+    return longest(registries.stream().filter(config -> config.matches(image)));
+  }
+
+  private static Optional<RegistryConfig> longest(Stream<RegistryConfig> configs) {
+    return configs.max(
+        (one, other) -> Integer.compare(one.prefix().length(), other.prefix().length()));
   }
 }

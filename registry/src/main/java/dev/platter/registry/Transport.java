@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
-import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublisher;
@@ -100,18 +99,36 @@ final class Transport {
     return plain.isPresent();
   }
 
-  /** Whether the peer has TLS. One that is slow to say so has not said that it has none. */
+  /**
+   * Whether a peer that need not have TLS has it. It has none if, as podman has it too, it answers
+   * without as a registry does: a server with TLS says 400 then, or nothing. That a connection
+   * fails says neither; and who only keeps still has not said that there is no TLS.
+   */
   boolean speaksTls(URI uri) throws IOException {
     try {
       once(uri, Call.get(uri, "*/*"), null).body().close();
       return true;
-    } catch (SSLException | ConnectException e) {
-      return false;
     } catch (RegistryException | InterruptedIOException e) {
       throw e;
     } catch (IOException e) {
+      if (!(e.getCause() instanceof HttpTimeoutException) && answersPlainly(uri)) {
+        return false;
+      }
       throw new RegistryException(
           UNAVAILABLE, "cannot reach %s (%s); try again".formatted(show(uri), reason(e)), e);
+    }
+  }
+
+  private boolean answersPlainly(URI https) throws IOException {
+    URI uri = URI.create(https.toString().replaceFirst("^https:", "http:"));
+    try {
+      HttpResponse<InputStream> response = once(uri, Call.get(uri, "*/*"), null);
+      response.body().close();
+      return response.statusCode() == 200 || response.statusCode() == 401;
+    } catch (RegistryException | InterruptedIOException e) {
+      throw e;
+    } catch (IOException e) {
+      return false;
     }
   }
 
@@ -120,7 +137,7 @@ final class Transport {
    */
   private HttpResponse<InputStream> attempts(URI asked, Call call, @Nullable String authorization)
       throws IOException {
-    int attempts = call.isIdempotent() ? ATTEMPTS : 1;
+    int attempts = call.isIdempotent() && !call.once() ? ATTEMPTS : 1;
     Backoff backoff = backoff();
     String after = attempts == 1 ? "" : ", also after " + attempts + " attempts";
     for (int attempt = 1; ; attempt++) {

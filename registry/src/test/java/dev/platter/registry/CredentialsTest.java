@@ -1,19 +1,23 @@
 package dev.platter.registry;
 
+import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.platter.registry.Credentials.Login;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class CredentialsTest {
   @TempDir Path home;
@@ -55,7 +59,7 @@ class CredentialsTest {
     assertThat(credentials.find(Reference.parse("r.io/a/b")).orElseThrow().user())
         .isEqualTo("narrow");
     assertThat(credentials.find(Reference.parse("r.io/a/c")).orElseThrow())
-        .isEqualTo(new Credentials.Login("wide", "pass:word"));
+        .isEqualTo(new Login("wide", "pass:word"));
   }
 
   @Test
@@ -82,6 +86,78 @@ class CredentialsTest {
         .isEqualTo("docker");
     assertThat(credentials.find(Reference.parse("b.io/x")).orElseThrow().user())
         .isEqualTo("podman");
+  }
+
+  @Test
+  void podmanKeepsLoginsOfThoseWithoutASessionInRun() throws IOException {
+    String user = DockerRegistry.sh(home, "id -u").strip();
+    assertThat(LoginFiles.of(Map.of("HOME", "/home/joe")).files())
+        .extracting(Path::toString)
+        .containsExactly(
+            "/run/containers/" + user + "/auth.json",
+            "/home/joe/.config/containers/auth.json",
+            "/home/joe/.docker/config.json");
+  }
+
+  /** Each file names another user; the one that counts forgets its user then. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "XDG_RUNTIME_DIR",
+        "XDG_RUNTIME_DIR XDG_CONFIG_HOME",
+        "XDG_RUNTIME_DIR DOCKER_CONFIG",
+        "XDG_RUNTIME_DIR XDG_CONFIG_HOME DOCKER_CONFIG",
+        "REGISTRY_AUTH_FILE",
+        "REGISTRY_AUTH_FILE XDG_RUNTIME_DIR XDG_CONFIG_HOME DOCKER_CONFIG",
+      })
+  void filesCountInTheOrderThatSkopeoHas(String variables) throws IOException {
+    Map<String, String> environment = new HashMap<>(Map.of("HOME", home + "/home"));
+    for (String variable : variables.split(" ")) {
+      environment.put(variable, home + "/" + variable);
+    }
+    Map<String, String> files = new HashMap<>();
+    for (String file :
+        List.of(
+            "REGISTRY_AUTH_FILE",
+            "XDG_RUNTIME_DIR/containers/auth.json",
+            "XDG_CONFIG_HOME/containers/auth.json",
+            "DOCKER_CONFIG/config.json",
+            "home/.config/containers/auth.json",
+            "home/.docker/config.json")) {
+      String user = file.replaceAll("[^a-zA-Z]", "");
+      Path path = home.resolve(file);
+      Files.createDirectories(path.getParent());
+      Files.writeString(path, "{\"auths\":{\"r.io\":" + auth(user) + "}}");
+      files.put(user, file);
+    }
+    String env = environment.entrySet().stream().map(Object::toString).collect(joining(" "));
+    Credentials credentials = Credentials.fromEnvironment(environment);
+    while (true) {
+      String user =
+          DockerRegistry.sh(
+                  home, "env -i PATH=$PATH " + env + " skopeo login --get-login r.io 2>&1 || true")
+              .strip();
+      String ours = credentials.find(Reference.parse("r.io/vm")).map(Login::user).orElse("nobody");
+      if (!files.containsKey(user)) {
+        assertThat(user).contains("not logged in");
+        assertThat(ours).isEqualTo("nobody");
+        break;
+      }
+      assertThat(ours).isEqualTo(user);
+      Files.writeString(home.resolve(files.get(user)), "{}");
+    }
+  }
+
+  @Test
+  void aLoginThatIsStoredLaterIsFound() throws IOException {
+    Credentials credentials = Credentials.fromEnvironment(Map.of("HOME", home.toString()));
+    assertThat(credentials.find(Reference.parse("a.io/x"))).isEmpty();
+    Files.createDirectories(home.resolve(".docker"));
+    for (String user : List.of("joe", "jim")) {
+      Files.writeString(
+          home.resolve(".docker/config.json"), "{\"auths\":{\"a.io\":" + auth(user) + "}}");
+      assertThat(credentials.find(Reference.parse("a.io/x")).orElseThrow().user()).isEqualTo(user);
+    }
   }
 
   @Test

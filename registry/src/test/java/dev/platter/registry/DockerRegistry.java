@@ -15,8 +15,10 @@ import java.util.concurrent.TimeUnit;
 
 /** A real registry on a free port of this machine, with its data in a directory of the test. */
 final class DockerRegistry implements Closeable {
-  private final Process process;
+  private final Path directory;
+  private final String extra;
   private final int port;
+  private Process process;
 
   /** {@code extra} is more of the configuration file. */
   DockerRegistry(Path directory, String extra) throws IOException {
@@ -25,9 +27,21 @@ final class DockerRegistry implements Closeable {
 
   /** {@code http} is more of its part on HTTP. */
   DockerRegistry(Path directory, String extra, String http) throws IOException {
+    this.directory = directory;
+    this.extra = extra;
     try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       port = socket.getLocalPort();
     }
+    process = start(http);
+  }
+
+  /** Ends it and starts it again at the same port, with what it has. */
+  void restart(String http) throws IOException {
+    close();
+    process = start(http);
+  }
+
+  private Process start(String http) throws IOException {
     Path config = directory.resolve("registry.yml");
     Files.writeString(
         config,
@@ -39,22 +53,23 @@ final class DockerRegistry implements Closeable {
         %s
         """
             .formatted(directory.resolve("registry"), port, http, extra));
-    process =
+    Process process =
         new ProcessBuilder("docker-registry", "serve", config.toString())
             .redirectErrorStream(true)
             .redirectOutput(directory.resolve("registry.log").toFile())
             .start();
-    awaitPort(directory.resolve("registry.log"));
+    awaitPort(process, directory.resolve("registry.log"));
+    return process;
   }
 
-  private void awaitPort(Path log) throws IOException {
+  private void awaitPort(Process process, Path log) throws IOException {
     for (long end = System.nanoTime() + Duration.ofSeconds(20).toNanos(); ; ) {
       try {
         new Socket(InetAddress.getLoopbackAddress(), port).close();
         return;
       } catch (IOException e) {
         if (System.nanoTime() > end || !process.isAlive()) {
-          close();
+          process.destroyForcibly();
           throw new IOException("docker-registry did not start: " + Files.readString(log), e);
         }
         Thread.onSpinWait();

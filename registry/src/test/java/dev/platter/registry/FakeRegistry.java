@@ -15,6 +15,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 
 /** An HTTP server that answers as a test says and remembers what it was asked. */
 final class FakeRegistry implements Closeable {
@@ -66,18 +67,24 @@ final class FakeRegistry implements Closeable {
 
   /** Does not wait long between attempts. */
   static Registries eager(RegistrySettings settings, Credentials credentials) {
-    return registries(settings, credentials, Duration.ofSeconds(20));
+    return registries(settings, credentials, Duration.ofSeconds(20), System::nanoTime);
   }
 
   /** Does not wait long for answers either. */
   static Registries impatient(RegistrySettings settings, Credentials credentials) {
-    return registries(settings, credentials, Duration.ofMillis(500));
+    return impatient(settings, credentials, System::nanoTime);
+  }
+
+  /** To whom {@code nanos} is the time. */
+  static Registries impatient(
+      RegistrySettings settings, Credentials credentials, LongSupplier nanos) {
+    return registries(settings, credentials, Duration.ofMillis(500), nanos);
   }
 
   private static Registries registries(
-      RegistrySettings settings, Credentials credentials, Duration patience) {
+      RegistrySettings settings, Credentials credentials, Duration patience, LongSupplier nanos) {
     return new Registries(
-        settings, credentials, new Transport(settings, Duration.ofMillis(1), patience));
+        settings, credentials, new Transport(settings, Duration.ofMillis(1), patience), nanos);
   }
 
   static Answer status(int status) {

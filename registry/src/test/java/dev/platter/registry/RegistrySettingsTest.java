@@ -15,8 +15,10 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -85,6 +87,98 @@ class RegistrySettingsTest {
   }
 
   @Test
+  void whatPodmanKnowsAndIsOfNoMeaningHereIsPassedOver() throws IOException {
+    String conf =
+        """
+        [[registry]]
+        location = "a.io"
+        unqualified-search-registries = [ # many write it at the end
+          "docker.io",
+          "quay.io"]
+        short-name-mode = "permissive"
+        credential-helpers = ["containers-auth.json"]
+        blocked = true
+        """;
+    assertThat(RegistriesConf.parse(conf, "conf"))
+        .containsExactly(new RegistryConfig("a.io", "a.io", false, true, List.of()));
+  }
+
+  private static final String STARS =
+      """
+      [[registry]]
+      prefix = "*.example.com"
+      insecure = true
+      [[registry.mirror]]
+      location = "mirror.io/all"
+
+      [[registry]]
+      prefix = "*.no.example.com"
+      blocked = true
+
+      [[registry]]
+      prefix = "*.moved.com"
+      location = "here.io:5000/them"
+
+      [[registry]]
+      location = "known.example.com"
+      """;
+
+  @ParameterizedTest
+  @CsvSource({
+    "a.example.com/vm:v1, mirror.io/all/vm:v1 a.example.com/vm:v1",
+    "b.a.example.com:5000/vm:v1, mirror.io/all/vm:v1 b.a.example.com:5000/vm:v1",
+    "example.com/vm:v1, example.com/vm:v1",
+    "an-example.com/vm:v1, an-example.com/vm:v1",
+    "known.example.com/vm:v1, known.example.com/vm:v1",
+    "a.moved.com/vm:v1, here.io:5000/them/vm:v1",
+  })
+  void aStarStandsForHosts(String image, String places) throws IOException {
+    RegistrySettings settings = settings(RegistriesConf.parse(STARS, "conf"));
+    assertThat(settings.places(Reference.parse(image)))
+        .extracting(Reference::toString)
+        .containsExactly(places.split(" "));
+  }
+
+  @Test
+  void whatIsSaidOfAStarHoldsForItsHosts() throws IOException {
+    RegistrySettings settings = settings(RegistriesConf.parse(STARS, "conf"));
+    assertThat(settings.isInsecure("a.example.com")).isTrue();
+    assertThat(settings.isInsecure("a.example.com:5000")).isTrue();
+    assertThat(settings.isInsecure("known.example.com")).as("it has a word of its own").isFalse();
+    assertThat(settings.isInsecure("a.no.example.com")).as("a longer star has it").isFalse();
+    assertThat(settings.isInsecure("example.com")).isFalse();
+    assertThat(settings.isInsecure("a.example.com.evil.io")).isFalse();
+    assertThatThrownBy(() -> settings.places(Reference.parse("a.no.example.com/vm")))
+        .hasMessageContaining("registries.conf blocks *.no.example.com");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "false, all, true, true",
+    "false, '', true, true",
+    "false, digest-only, false, true",
+    "false, tag-only, true, false",
+    "true, , false, true",
+  })
+  void aMirrorMayBeForDigestsOrForTags(
+      boolean all, @Nullable String pull, boolean tags, boolean digests) throws IOException {
+    String conf =
+        """
+        [[registry]]
+        location = "a.io"
+        mirror-by-digest-only = %s
+        [[registry.mirror]]
+        location = "mirror.io"
+        %s
+        """
+            .formatted(all, pull == null ? "" : "pull-from-mirror = '" + pull + "'");
+    RegistrySettings settings = settings(RegistriesConf.parse(conf, "conf"));
+    assertThat(settings.places(Reference.parse("a.io/vm:v1"))).hasSize(tags ? 2 : 1);
+    assertThat(settings.places(Reference.parse("a.io/vm@" + DESCRIPTOR.digest())))
+        .hasSize(digests ? 2 : 1);
+  }
+
+  @Test
   void aHashInAStringIsNoComment() {
     assertThatThrownBy(() -> RegistriesConf.parse(CONF, "conf"))
         .hasMessageContaining("mirror.example.com/#1");
@@ -99,6 +193,11 @@ class RegistrySettingsTest {
         "[[registry]];location = \"a.io\";insecure = \"true\" | line 3: 'insecure' must be true or",
         "[[registry]];insecure = true | conf, line 1: there is no 'location'",
         "[[registry]];location = \"*.io\" | line 1: '*.io/x' is not an image reference",
+        "[[registry]];prefix = \"*.a.io/x\" | line 1: '*.a.io/x' has more than *. and a host",
+        "[[registry]];prefix = \"a.*.io\";location = \"a.io\" | line 1: 'a.*.io/x' is not an image",
+        "[[registry]];location = \"a.io\";mirror-by-digest-only = 1 | line 3: 'mirror-by-digest-only'",
+        "[[registry]];location = \"a.io\";[[registry.mirror]];location=\"b.io\";pull-from-mirror=\"x\""
+            + "| line 3: 'pull-from-mirror' must be all, digest-only or tag-only",
         "[[registry]];location = \"disks\" | line 1: 'disks' does not begin with a host",
         "[[registry.mirror]];location = \"a.io\" | line 1: a mirror stands before the registry",
         "[[registry]];location = \"a.io\";location = \"b.io\" | line 3: 'location' is there twice",
@@ -120,6 +219,69 @@ class RegistrySettingsTest {
     RegistrySettings settings = RegistrySettings.fromEnvironment(Map.of("HOME", home.toString()));
     assertThat(settings.registries()).extracting(RegistryConfig::prefix).containsExactly("a.io");
     assertThat(settings.certificates()).contains(home.resolve(".config/containers/certs.d"));
+  }
+
+  private void blocked(String file, boolean blocked, String... hosts) throws IOException {
+    Path path = home.resolve(file);
+    Files.createDirectories(path.getParent());
+    for (String host : hosts) {
+      Files.writeString(
+          path,
+          "[[registry]]\nlocation = \"%s\"\nblocked = %s\n".formatted(host, blocked),
+          StandardOpenOption.CREATE,
+          StandardOpenOption.APPEND);
+    }
+  }
+
+  /** What skopeo calls blocked, of four registries. */
+  private List<String> blockedForSkopeo() throws IOException {
+    return List.of(
+        DockerRegistry.sh(
+                home,
+                """
+                for host in a b c d; do
+                  env -i PATH=$PATH HOME=%s skopeo inspect --raw docker://$host.invalid/x/y:1 2>&1 |
+                    grep -q 'is blocked' && echo $host.invalid
+                done || true
+                """
+                    .formatted(home))
+            .strip()
+            .split("\n"));
+  }
+
+  @Test
+  void filesBesideTheFileHaveTheLastWordAsForSkopeo() throws IOException {
+    String directory = ".config/containers/registries.conf.d/";
+    blocked(directory + "2.conf", false, "b.invalid");
+    blocked(directory + "1.conf", true, "b.invalid", "c.invalid");
+    blocked(directory + "3.txt", true, "d.invalid");
+    assertThat(blockedForUs()).containsExactlyElementsOf(blockedForSkopeo());
+    blocked(".config/containers/registries.conf", true, "a.invalid", "b.invalid");
+    assertThat(blockedForUs())
+        .containsExactly("a.invalid", "c.invalid")
+        .containsExactlyElementsOf(blockedForSkopeo());
+  }
+
+  private List<String> blockedForUs() throws IOException {
+    return RegistrySettings.fromEnvironment(Map.of("HOME", home.toString())).registries().stream()
+        .filter(RegistryConfig::blocked)
+        .map(RegistryConfig::prefix)
+        .filter(prefix -> prefix.endsWith(".invalid"))
+        .sorted()
+        .toList();
+  }
+
+  @Test
+  void theUsersSettingsMayBeElsewhere() throws IOException {
+    blocked("conf/containers/registries.conf", true, "a.invalid");
+    blocked(".config/containers/registries.conf", true, "b.invalid");
+    RegistrySettings settings =
+        RegistrySettings.fromEnvironment(
+            Map.of("HOME", home.toString(), "XDG_CONFIG_HOME", home.resolve("conf").toString()));
+    assertThat(settings.registries())
+        .extracting(RegistryConfig::prefix)
+        .containsExactly("a.invalid");
+    assertThat(settings.certificates()).contains(home.resolve("conf/containers/certs.d"));
   }
 
   @ParameterizedTest
@@ -218,6 +380,32 @@ class RegistrySettingsTest {
               RegistryException.class,
               e -> assertThat(e.kind()).isEqualTo(RegistryException.Kind.UNAVAILABLE))
           .hasMessageContaining("cannot reach https://" + host);
+    }
+  }
+
+  /** It has TLS, of a kind that we do not have. */
+  @Test
+  void aRegistryThatRefusesOurTlsIsNotSpokenToWithoutIt() throws IOException {
+    byte[] alert = {21, 3, 3, 0, 2, 2, 40};
+    try (var server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
+      Thread.ofVirtual().start(() -> answerAll(server, alert));
+      String host = "127.0.0.1:" + server.getLocalPort();
+      RegistryClient client =
+          FakeRegistry.impatient(
+                  settings(List.of(RegistryConfig.insecure(host))), Credentials.none())
+              .client(Reference.parse(host + "/vm:v1"));
+      assertThatThrownBy(client::resolve).hasMessageContaining("cannot reach https://" + host);
+    }
+  }
+
+  private static void answerAll(ServerSocket server, byte[] answer) {
+    while (!server.isClosed()) {
+      try (var client = server.accept()) {
+        int _ = client.getInputStream().read(new byte[4096]);
+        client.getOutputStream().write(answer);
+      } catch (IOException e) {
+        // The next one may do better, and there is none when the server is closed.
+      }
     }
   }
 }

@@ -50,14 +50,13 @@ class TlsTest {
 
   /** {@code clientAuthority} is more of the registry's TLS configuration. */
   private Path serve(String clientAuthority) throws IOException {
-    registry =
-        new DockerRegistry(
-            work,
-            "",
-            ", tls: {certificate: %s, key: %s%s}"
-                .formatted(
-                    work.resolve("server.crt"), work.resolve("server.key"), clientAuthority));
+    registry = new DockerRegistry(work, "", tls(clientAuthority));
     return Files.createDirectory(certificates.resolve(registry.host()));
+  }
+
+  private String tls(String clientAuthority) {
+    return ", tls: {certificate: %s, key: %s%s}"
+        .formatted(work.resolve("server.crt"), work.resolve("server.key"), clientAuthority);
   }
 
   private void fill(Path host) throws IOException {
@@ -106,13 +105,42 @@ class TlsTest {
 
   @Test
   void anInsecureRegistryMayHaveNoTlsAtAll() throws IOException {
+    servePlainly();
+    assertThat(client(RegistryConfig.insecure(registry.host())).resolve().manifest().layers())
+        .hasSize(1);
+  }
+
+  /** A registry without TLS, with an image. */
+  private void servePlainly() throws IOException {
     registry = new DockerRegistry(work, "");
     DockerRegistry.sh(
         work,
         "skopeo copy -q --dest-tls-verify=false oci:layout:v1 docker://%s/vm:v1"
             .formatted(registry.host()));
-    assertThat(client(RegistryConfig.insecure(registry.host())).resolve().manifest().layers())
-        .hasSize(1);
+  }
+
+  @Test
+  void anInsecureRegistryThatIsDownAtFirstMayHaveTls() throws IOException {
+    servePlainly();
+    RegistryClient client = client(RegistryConfig.insecure(registry.host()));
+    registry.close();
+    assertThatThrownBy(client::resolve)
+        .isInstanceOfSatisfying(
+            RegistryException.class, e -> assertThat(e.kind()).isEqualTo(Kind.UNAVAILABLE));
+    registry.restart(tls(""));
+    assertThat(client.resolve().manifest().layers()).hasSize(1);
+  }
+
+  @Test
+  void anInsecureRegistryMayGetTlsAndLoseIt() throws IOException {
+    servePlainly();
+    RegistryClient client = client(RegistryConfig.insecure(registry.host()));
+    assertThat(client.resolve().manifest().layers()).hasSize(1);
+    for (String http : List.of(tls(""), "")) {
+      registry.restart(http);
+      assertThatThrownBy(client::resolve).isInstanceOf(RegistryException.class);
+      assertThat(client.resolve().manifest().layers()).hasSize(1);
+    }
   }
 
   @Test

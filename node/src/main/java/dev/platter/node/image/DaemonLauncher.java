@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * Starts the daemon in the background, under a few lines of shell that start it again if it is
@@ -30,18 +30,17 @@ public final class DaemonLauncher {
       done
       """;
 
-  /** What the daemon needs of the caller's environment to find state, credentials and settings. */
-  private static final Set<String> ENVIRONMENT =
-      Set.of(
-          "HOME",
-          "PATH",
-          "LANG",
-          "XDG_RUNTIME_DIR",
-          "XDG_STATE_HOME",
-          "XDG_CONFIG_HOME",
-          "DOCKER_CONFIG",
-          "REGISTRY_AUTH_FILE",
-          "CONTAINERS_REGISTRIES_CONF");
+  /**
+   * What the daemon needs of the caller's environment: to find state, logins and settings, to get
+   * to registries, and for credential helpers to find theirs.
+   */
+  private static final Pattern NEEDED =
+      Pattern.compile(
+          "HOME|PATH|LANG"
+              + "|XDG_RUNTIME_DIR|XDG_STATE_HOME|XDG_CONFIG_HOME"
+              + "|DOCKER_CONFIG|REGISTRY_AUTH_FILE|CONTAINERS_REGISTRIES_CONF"
+              + "|HTTPS_PROXY|HTTP_PROXY|NO_PROXY|https_proxy|http_proxy|no_proxy"
+              + "|AWS_[A-Z0-9_]+|GOOGLE_APPLICATION_CREDENTIALS");
 
   private static final long LARGE_LOG = 1 << 20;
 
@@ -54,6 +53,10 @@ public final class DaemonLauncher {
   public DaemonLauncher(StateLayout layout, List<String> command) {
     this.layout = layout;
     this.command = List.copyOf(command);
+  }
+
+  static boolean isNeeded(String variable) {
+    return NEEDED.matcher(variable).matches();
   }
 
   void start() throws IOException {
@@ -70,7 +73,7 @@ public final class DaemonLauncher {
             .redirectInput(Path.of("/dev/null").toFile())
             .redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
-    builder.environment().keySet().retainAll(ENVIRONMENT);
+    builder.environment().keySet().removeIf(name -> !isNeeded(name));
     builder.start();
   }
 }
