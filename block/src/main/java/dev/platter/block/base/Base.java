@@ -254,6 +254,14 @@ public final class Base implements ReadOnlyDevice {
     }
   }
 
+  /**
+   * Whether the layer was a stream and ended too early, for a reason that may be over: what has not
+   * passed can only be read by a base that is opened anew.
+   */
+  public boolean isCut() {
+    return !closed && file instanceof StreamedFile stream && stream.isCut();
+  }
+
   public BaseStatus status() {
     BlockCounts blocks = map.count(0, map.blocks());
     Progress progress = file.progress();

@@ -134,6 +134,7 @@ public final class ImageDaemon implements AutoCloseable {
     var idleSince = System.nanoTime();
     while (true) {
       Thread.sleep(TICK);
+      mend();
       var now = images.open();
       now.forEach(image -> image.hydrateIfQuiet(options));
       if (options.limit() > 0) {
@@ -151,6 +152,14 @@ public final class ImageDaemon implements AutoCloseable {
           && System.nanoTime() - idleSince > options.idle().toNanos()) {
         return;
       }
+    }
+  }
+
+  private void mend() {
+    try {
+      images.mend();
+    } catch (IOException e) {
+      System.err.println("cannot open an image anew whose stream was cut: " + e);
     }
   }
 

@@ -87,6 +87,11 @@ final class LazyImage implements AutoCloseable {
     }
   }
 
+  /** As it was last stored. */
+  ImageRecord record() {
+    return record;
+  }
+
   BlockDevice device() {
     return disk.base();
   }
@@ -152,6 +157,11 @@ final class LazyImage implements AutoCloseable {
 
   boolean ended() {
     return record.state() != ImageRecord.State.LAZY;
+  }
+
+  /** Whether its stream ended too early, for a reason that may be over. */
+  boolean isCut() {
+    return !ended() && disk.base().isCut();
   }
 
   /**
