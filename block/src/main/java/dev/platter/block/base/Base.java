@@ -238,10 +238,16 @@ public final class Base implements ReadOnlyDevice {
 
   /** Ends the recording and returns it; null if there was none. */
   public @Nullable BootTrace trace() {
-    Recorder ended = recorder;
+    BootTrace all = traceSoFar();
     recorder = null;
+    return all;
+  }
+
+  /** The recording, which goes on; null if there is none. */
+  public @Nullable BootTrace traceSoFar() {
+    Recorder recording = recorder;
     try {
-      return ended == null ? null : BootTrace.of(size, ended.order());
+      return recording == null ? null : BootTrace.of(size, recording.order());
     } catch (BadImageException e) {
       throw new IllegalStateException("reads lie within the disk", e);
     }

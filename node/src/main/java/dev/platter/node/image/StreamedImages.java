@@ -2,6 +2,7 @@ package dev.platter.node.image;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.FileDevice;
+import dev.platter.block.base.Rate;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -107,7 +108,7 @@ public final class StreamedImages implements AutoCloseable {
 
   /** To be called now and then: completes what nobody is busy reading. */
   public synchronized void goOn() {
-    lazy.forEach(image -> image.hydrateIfQuiet(OPTIONS));
+    lazy.forEach(image -> image.hydrateIfQuiet(OPTIONS, Rate.NONE));
   }
 
   /** What is wrong with an image that must not be served any longer. */
