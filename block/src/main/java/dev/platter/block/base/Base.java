@@ -277,14 +277,18 @@ public final class Base implements ReadOnlyDevice {
 
   /** The disk in so many parts of about equal size, or fewer, for drawing. */
   public List<BlockCounts> blockMap(int cells) {
-    int count = Math.min(cells, map.blocks());
-    List<BlockCounts> parts = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      int first = (int) ((long) map.blocks() * i / count);
-      int end = (int) ((long) map.blocks() * (i + 1) / count);
-      parts.add(map.count(first, end));
-    }
-    return parts;
+    return map.parts(cells);
+  }
+
+  /**
+   * The same of a base that nobody has open, or another process. Empty if nothing of it outlives
+   * its process, as of a layer that is streamed.
+   */
+  public static List<BlockCounts> storedMap(Path directory, long size, int cells)
+      throws IOException {
+    int blocks = Math.toIntExact(Math.ceilDiv(size, (long) BLOCK));
+    BlockMap stored = BlockMap.read(new BaseFiles(directory).map(), blocks, size);
+    return stored == null ? List.of() : stored.parts(cells);
   }
 
   /** The first block that is missing at or after one; -1 if none is. */
