@@ -146,6 +146,16 @@ class ImageMemoryTest {
   }
 
   @Test
+  void aBootIsRememberedThatLastedLongerThanThePatienceWithIt() throws Exception {
+    start(Duration.ZERO, 1000);
+    images.ensure(reference, digest, Images.BytesDone.NOBODY);
+    await(() -> status().image().fetched() > 256 << 10); // the rest is on its way
+    read("read 5M 4k");
+    daemon.close();
+    assertThat(trace()).contains(80);
+  }
+
+  @Test
   void whatWasFetchedIsKnownWithoutTheDaemonAndAfterTheNextStart() throws Exception {
     start(LONG, 0);
     images.ensure(reference, digest, Images.BytesDone.NOBODY);
