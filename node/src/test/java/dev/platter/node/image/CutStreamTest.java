@@ -13,6 +13,7 @@ import dev.platter.plan.StateLayout;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -72,14 +73,20 @@ class CutStreamTest {
     }
   }
 
-  @Test
-  void itIsOpenedAnewAndGuestsGoOn() throws Exception {
+  private final ImageSources sources =
+      reference -> new ImageSources.Located(new Breaking(), "a", reference);
+
+  private Path image() throws IOException {
     var raw = work.resolve("disk.raw");
     Shell.run("sh", "-c", "head -c 6291456 /dev/urandom > " + raw);
     new OciLayoutWriter(work.resolve("layout")).add("a", Platform.LINUX_AMD64, "disk.raw", raw);
+    return raw;
+  }
+
+  @Test
+  void itIsOpenedAnewAndGuestsGoOn() throws Exception {
+    var raw = image();
     var layout = new StateLayout(work.resolve("state"), work.resolve("run"));
-    ImageSources sources =
-        reference -> new ImageSources.Located(new Breaking(), "a", String.valueOf(reference));
     var images =
         new ImageClient(layout, sources, new DaemonLauncher(layout, List.of("/bin/false")));
     var digest = images.resolve("a");
@@ -117,6 +124,26 @@ class CutStreamTest {
         Thread.sleep(100);
       }
       assertThat(streams).hasValue(2);
+    }
+  }
+
+  @Test
+  void aProcessThatServesItItselfEndsAndSaysWhy() throws Exception {
+    image();
+    var layout = new StateLayout(work.resolve("state"), work.resolve("run"));
+    try (var images = StreamedImages.open(layout, sources)) {
+      images.open("a").read(0, ByteBuffer.allocate(512));
+      images.goOn();
+      assertThat(images.badNews()).isEmpty();
+      cut.countDown();
+      var end = System.nanoTime() + Duration.ofMinutes(1).toNanos();
+      while (images.badNews().isEmpty()) {
+        assertThat(System.nanoTime()).as("the image is dead").isLessThan(end);
+        Thread.sleep(20);
+        images.goOn();
+      }
+      assertThat(images.badNews().orElseThrow())
+          .hasMessageContaining("the image a could not be read to its end: reading a layer failed");
     }
   }
 
