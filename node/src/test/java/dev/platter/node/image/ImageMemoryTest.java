@@ -183,13 +183,22 @@ class ImageMemoryTest {
     start(LONG, 0);
     images.ensure(reference, digest, Images.BytesDone.NOBODY);
     var record = layout.imageRecord(digest);
-    await(() -> Files.exists(layout.manifest(digest)));
-    Thread.sleep(500); // until it is kept
+    read("read 0 1M");
+    await(() -> stored() > 1 << 20);
     var wanted = FileTime.from(Instant.ofEpochSecond(1_000_000_000));
-    Files.setLastModifiedTime(record, wanted);
-    read("read 0 4M");
-    await(() -> new ImageRecords(layout).find(digest).orElseThrow().fetched() > 3 << 20);
+    await(
+        () -> {
+          Files.setLastModifiedTime(record, wanted);
+          Thread.sleep(50);
+          return Files.getLastModifiedTime(record).equals(wanted);
+        });
+    read("read 1M 3M");
+    await(() -> stored() > 3 << 20);
     await(() -> Files.getLastModifiedTime(record).equals(wanted));
+  }
+
+  private long stored() throws IOException {
+    return new ImageRecords(layout).find(digest).orElseThrow().fetched();
   }
 
   /** Whoever fetches in the background has begun, and will need hours. */
