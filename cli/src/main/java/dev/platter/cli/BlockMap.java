@@ -46,7 +46,7 @@ final class BlockMap {
     var map = status.map();
     if (map.isEmpty()) {
       if (status.image().state() == ImageRecord.State.LAZY) {
-        out.println("No daemon is running, so it is not known which blocks are here.");
+        out.println("No block of it is on the disk. When it is used again, its layer comes anew.");
       }
       return;
     }

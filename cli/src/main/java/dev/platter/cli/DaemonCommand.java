@@ -47,7 +47,10 @@ final class DaemonCommand implements Callable<Integer> {
   @Option(
       names = "--rate",
       paramLabel = "SIZE",
-      description = "Fetch no more than this a second in the background (default: no limit).")
+      description = {
+        "Fetch no more than this a second in the background, for all images together (default: no limit).",
+        "What a guest waits for, layers that can only be streamed and 'platter pull' have no limit."
+      })
   @Nullable String rate;
 
   @Option(

@@ -238,10 +238,16 @@ public final class Base implements ReadOnlyDevice {
 
   /** Ends the recording and returns it; null if there was none. */
   public @Nullable BootTrace trace() {
-    Recorder ended = recorder;
+    BootTrace all = traceSoFar();
     recorder = null;
+    return all;
+  }
+
+  /** The recording, which goes on; null if there is none. */
+  public @Nullable BootTrace traceSoFar() {
+    Recorder recording = recorder;
     try {
-      return ended == null ? null : BootTrace.of(size, ended.order());
+      return recording == null ? null : BootTrace.of(size, recording.order());
     } catch (BadImageException e) {
       throw new IllegalStateException("reads lie within the disk", e);
     }
@@ -254,6 +260,14 @@ public final class Base implements ReadOnlyDevice {
     }
   }
 
+  /**
+   * Whether the layer was a stream and ended too early, for a reason that may be over: what has not
+   * passed can only be read by a base that is opened anew.
+   */
+  public boolean isCut() {
+    return !closed && file instanceof StreamedFile stream && stream.isCut();
+  }
+
   public BaseStatus status() {
     BlockCounts blocks = map.count(0, map.blocks());
     Progress progress = file.progress();
@@ -263,14 +277,18 @@ public final class Base implements ReadOnlyDevice {
 
   /** The disk in so many parts of about equal size, or fewer, for drawing. */
   public List<BlockCounts> blockMap(int cells) {
-    int count = Math.min(cells, map.blocks());
-    List<BlockCounts> parts = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      int first = (int) ((long) map.blocks() * i / count);
-      int end = (int) ((long) map.blocks() * (i + 1) / count);
-      parts.add(map.count(first, end));
-    }
-    return parts;
+    return map.parts(cells);
+  }
+
+  /**
+   * The same of a base that nobody has open, or another process. Empty if nothing of it outlives
+   * its process, as of a layer that is streamed.
+   */
+  public static List<BlockCounts> storedMap(Path directory, long size, int cells)
+      throws IOException {
+    int blocks = Math.toIntExact(Math.ceilDiv(size, (long) BLOCK));
+    BlockMap stored = BlockMap.read(new BaseFiles(directory).map(), blocks, size);
+    return stored == null ? List.of() : stored.parts(cells);
   }
 
   /** The first block that is missing at or after one; -1 if none is. */

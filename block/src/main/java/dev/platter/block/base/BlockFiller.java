@@ -4,7 +4,6 @@ import dev.platter.image.Chunk;
 import dev.platter.image.Digest;
 import dev.platter.image.qcow2.ExtentVisitor;
 import dev.platter.image.raw.NativeFile;
-import dev.platter.image.raw.SparseWriter;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -27,7 +26,6 @@ final class BlockFiller {
   private static final int BLOCK = Base.BLOCK;
   private static final MemorySegment ZEROS = MemorySegment.ofArray(new byte[BLOCK]);
   private static final int MOST_BLOCKS = 16;
-  private static final long PAUSE_NANOS = 1_000_000_000;
 
   private final DiskFile file;
   private final DiskLayout layout;
@@ -42,12 +40,14 @@ final class BlockFiller {
   private final ConcurrentLinkedDeque<ByteBuffer> buffers = new ConcurrentLinkedDeque<>();
   private volatile boolean cannotShare;
   private final Stop stop = new Stop();
+  private final PatientWriter writer;
 
   BlockFiller(DiskFile file, DiskLayout layout, NativeFile raw, BlockMap map) throws IOException {
     this.file = file;
     this.layout = layout;
     this.raw = raw;
     this.map = map;
+    this.writer = new PatientWriter(file.progress(), stop);
     this.size = layout.size();
     this.group = Math.max(layout.stretch(), BLOCK);
     this.guestBlocks = new GuestBlocks(Math.ceilDiv(file.size(), (long) BLOCK));
@@ -306,24 +306,9 @@ final class BlockFiller {
         sharing != null && !cannotShare && length == BLOCK && sharing.into(raw, position);
     if (!shared) {
       cannotShare |= sharing != null;
-      writeWhenThereIsRoom(bytes, position);
+      writer.write(raw.channel(), bytes, position);
     }
     map.set(block, sharing == null ? BlockState.FETCHED : BlockState.COPIED);
-  }
-
-  /** A full disk is like a registry that is down: somebody may help while the guest waits. */
-  private void writeWhenThereIsRoom(ByteBuffer bytes, long position) throws IOException {
-    while (true) {
-      try {
-        SparseWriter.write(raw.channel(), bytes.duplicate(), position);
-        return;
-      } catch (IOException e) {
-        file.progress().failed(e);
-        if (!NativeFile.isNoSpace(e) || stop.within(PAUSE_NANOS)) {
-          throw e;
-        }
-      }
-    }
   }
 
   /** Lets nobody wait for room any more. */

@@ -6,9 +6,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
@@ -84,6 +87,26 @@ final class BlockMap implements Closeable {
     }
     file.close();
     return null;
+  }
+
+  /**
+   * What a file says that its owner may be writing to: any mixture of old and new is true. Null if
+   * it is not there, or no map of a disk of this size.
+   */
+  static @Nullable BlockMap read(Path path, int blocks, long size) throws IOException {
+    var map = new BlockMap(blocks, null);
+    try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ)) {
+      ByteBuffer found = ByteBuffer.allocate(16);
+      boolean whole =
+          file.size() == HEADER + 8L * map.words.length()
+              && Fully.read(file, found, 0)
+              && found.flip().getLong() == MAGIC
+              && found.getLong() == size
+              && map.load(file);
+      return whole ? map : null;
+    } catch (NoSuchFileException e) {
+      return null;
+    }
   }
 
   private static ByteBuffer header(long size, Digest layer) {
@@ -184,6 +207,18 @@ final class BlockMap implements Closeable {
       counts[bits(block)]++;
     }
     return new BlockCounts(counts[0], counts[1], counts[2], counts[3]);
+  }
+
+  /** All blocks in so many parts of about equal size, or fewer. */
+  List<BlockCounts> parts(int most) {
+    int count = Math.min(most, blocks);
+    List<BlockCounts> parts = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      int first = (int) ((long) blocks * i / count);
+      int end = (int) ((long) blocks * (i + 1) / count);
+      parts.add(count(first, end));
+    }
+    return parts;
   }
 
   /** Forces bytes to the disk. */

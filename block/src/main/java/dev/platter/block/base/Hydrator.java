@@ -11,7 +11,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Completes a base while it is served: fetches what is missing of the layer, in order and by large
@@ -26,20 +25,27 @@ public final class Hydrator implements Closeable {
   private static final int LEAST_AT_ONCE = 256 << 10;
 
   private final Base base;
-  private final long bytesPerSecond;
-  private final int window;
+  private final Rate rate;
   private final Stop stop = new Stop();
+  private final Stop hurry = new Stop();
+
+  /** Fetches as fast as it can. */
+  public Hydrator(Base base) {
+    this(base, Rate.NONE);
+  }
 
   /**
-   * @param bytesPerSecond to fetch at most; 0 for no limit
+   * @param rate of all who share it; a layer that is streamed comes as fast as it can, since its
+   *     guest waits for all of it
    */
-  public Hydrator(Base base, long bytesPerSecond) {
+  public Hydrator(Base base, Rate rate) {
     this.base = base;
-    this.bytesPerSecond = bytesPerSecond;
-    this.window =
-        bytesPerSecond == 0
-            ? MOST_AT_ONCE
-            : Math.clamp(bytesPerSecond, LEAST_AT_ONCE, MOST_AT_ONCE);
+    this.rate = rate;
+  }
+
+  /** Somebody waits for all of it: from now on there is no limit. */
+  public void hurry() {
+    hurry.give();
   }
 
   /**
@@ -100,6 +106,8 @@ public final class Hydrator implements Closeable {
     Spool spool = layer.spool();
     int next = 0;
     for (long from = 0, to; from < spool.size(); from = to) {
+      Rate limit = hurry.isGiven() ? Rate.NONE : rate;
+      int window = limit.atOnce(LEAST_AT_ONCE, MOST_AT_ONCE);
       int last = next;
       while (last < chunks.size() && end(chunks.get(last)) <= from + window) {
         last++;
@@ -111,12 +119,11 @@ public final class Hydrator implements Closeable {
         throwIfClosed();
         layer.repack(i);
       }
-      long begin = System.nanoTime();
-      long bytes = 0;
-      for (Range missing : spool.missing(new Range(from, to))) {
+      List<Range> wanted = spool.missing(new Range(from, to));
+      Rate.Share share = limit.share(wanted.stream().mapToLong(Range::length).sum());
+      for (Range missing : wanted) {
         throwIfClosed();
         layer.transfers().whenIdle(missing);
-        bytes += missing.length();
       }
       for (; next < last; next++) {
         throwIfClosed();
@@ -124,10 +131,7 @@ public final class Hydrator implements Closeable {
           layer.show(next);
         }
       }
-      if (bytesPerSecond > 0) {
-        long due = begin + TimeUnit.SECONDS.toNanos(1) * bytes / bytesPerSecond;
-        var _ = stop.within(due - System.nanoTime());
-      }
+      var _ = hurry.within(share.nanosLeft());
     }
   }
 
@@ -167,5 +171,6 @@ public final class Hydrator implements Closeable {
   @Override
   public void close() {
     stop.give();
+    hurry.give();
   }
 }

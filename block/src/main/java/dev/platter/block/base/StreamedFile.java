@@ -2,12 +2,12 @@ package dev.platter.block.base;
 
 import dev.platter.image.BadImageException;
 import dev.platter.image.DiskSink;
+import dev.platter.image.raw.NativeFile;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -15,11 +15,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * The disk file of a layer that can only be read once, from front to back: what has passed can be
  * read, what has not is waited for. Nothing of it is known to be right until the layer's end has
- * confirmed its digests ({@link #end}); a base that is made from it remembers nothing before.
+ * confirmed its digests ({@link #end}); a base that is made from it remembers nothing before. Zeros
+ * of it are holes of the spool, and a full disk is waited for.
  */
 public final class StreamedFile implements DiskFile, DiskSink {
-  private final FileChannel spool;
+  private final NativeFile spool;
   private final Progress progress = new Progress();
+  private final Stop stop = new Stop();
+  private final PatientWriter writer = new PatientWriter(progress, stop);
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private long size = -1;
@@ -27,28 +30,30 @@ public final class StreamedFile implements DiskFile, DiskSink {
   private boolean ended;
   private @Nullable IOException failure;
 
-  private StreamedFile(FileChannel spool) {
+  private StreamedFile(NativeFile spool) {
     this.spool = spool;
   }
 
   /** Begins anew, whatever the directory has from an earlier attempt. */
   public static StreamedFile create(Path directory) throws IOException {
-    return new StreamedFile(
-        FileChannel.open(
-            new BaseFiles(directory).streamed(),
-            StandardOpenOption.CREATE,
-            StandardOpenOption.TRUNCATE_EXISTING,
-            StandardOpenOption.READ,
-            StandardOpenOption.WRITE));
+    Path path = new BaseFiles(directory).streamed();
+    Files.deleteIfExists(path);
+    NativeFile.create(path).close();
+    return new StreamedFile(NativeFile.openToWrite(path));
   }
 
   @Override
   public void begin(String name, long bytes) throws IOException {
+    if (bytes > Base.MOST_BYTES) {
+      throw new BadImageException("the layer has a disk of " + bytes + " bytes, " + name);
+    }
     lock.lock();
     try {
       if (size >= 0) {
         throw new BadImageException("the layer has a second disk, " + name);
       }
+      // Zeros are not written, and the last bytes may be some.
+      spool.truncate(bytes);
       size = bytes;
       changed.signalAll();
     } finally {
@@ -63,7 +68,7 @@ public final class StreamedFile implements DiskFile, DiskSink {
       throw new IllegalStateException("more bytes than the disk file has");
     }
     // Only the stream's own thread changes what has passed.
-    Fully.write(spool, bytes, passed);
+    writer.write(spool.channel(), bytes, passed);
     lock.lock();
     try {
       passed += length;
@@ -97,7 +102,18 @@ public final class StreamedFile implements DiskFile, DiskSink {
         failure = why;
         progress.failed(why);
       }
+      stop.give();
       changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether its readers fail although nobody knows of anything wrong with the image. */
+  boolean isCut() {
+    lock.lock();
+    try {
+      return failure != null && !(failure instanceof BadImageException);
     } finally {
       lock.unlock();
     }
@@ -140,7 +156,7 @@ public final class StreamedFile implements DiskFile, DiskSink {
     awaitPassed(position + n);
     int limit = into.limit();
     try {
-      return spool.read(into.limit(into.position() + n), position);
+      return spool.channel().read(into.limit(into.position() + n), position);
     } finally {
       into.limit(limit);
     }

@@ -49,7 +49,7 @@ class HydratorTest {
   @Test
   void theSealedBaseIsWhatQemuMakesOfTheImage() throws IOException {
     try (Base base = Base.open(directory, layer.open(directory))) {
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
       assertThat(base.status().blocks().missing()).isZero();
     }
     assertThat(layer.bytes.get()).isEqualTo(layer.blob.length);
@@ -72,7 +72,7 @@ class HydratorTest {
     layer = TestLayer.of(disk);
     try (Base base = Base.open(directory, layer.open(directory));
         var threads = Executors.newSingleThreadExecutor()) {
-      var slow = new Hydrator(base, 100_000);
+      var slow = new Hydrator(base, new Rate(100_000));
       Future<Boolean> run = threads.submit(slow::run);
       while (layer.bytes.get() < 1 << 20) {
         Thread.onSpinWait();
@@ -82,9 +82,25 @@ class HydratorTest {
     }
     assertThat(layer.bytes.get()).isLessThan(layer.blob.length);
     try (Base base = Base.open(directory, layer.open(directory))) {
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
     }
     assertThat(layer.bytes.get()).isLessThan(layer.blob.length + (64 << 10));
+    TestLayer.assertSealed(directory, disk);
+  }
+
+  /** At this rate the first pause is longer than anybody's patience. */
+  @Test
+  void whoIsInAHurryWaitsForNoRate() throws Exception {
+    try (Base base = Base.open(directory, layer.open(directory));
+        var threads = Executors.newSingleThreadExecutor()) {
+      var slow = new Hydrator(base, new Rate(1));
+      Future<Boolean> run = threads.submit(slow::run);
+      while (layer.bytes.get() == 0) {
+        Thread.onSpinWait();
+      }
+      slow.hurry();
+      assertThat(run.get()).isTrue();
+    }
     TestLayer.assertSealed(directory, disk);
   }
 
@@ -94,7 +110,7 @@ class HydratorTest {
     try (var threads = Executors.newSingleThreadExecutor()) {
       layer.outage = "down";
       int before = layer.requests.size();
-      Future<Boolean> run = threads.submit(() -> new Hydrator(base, 0).run());
+      Future<Boolean> run = threads.submit(() -> new Hydrator(base).run());
       while (layer.requests.size() == before) {
         Thread.onSpinWait();
       }
@@ -107,7 +123,7 @@ class HydratorTest {
     LayerFile file =
         LayerFile.open(directory, origin, new ChunkCache(1 << 20), KnownChunks.NONE, _ -> {});
     try (Base base = Base.open(directory, file)) {
-      assertThatThrownBy(() -> new Hydrator(base, 0).run())
+      assertThatThrownBy(() -> new Hydrator(base).run())
           .isInstanceOf(BadImageException.class)
           .hasMessageContaining(link);
     }
@@ -128,7 +144,7 @@ class HydratorTest {
     layer.liesAt = layer.blob.length - 60;
     layer.lies = 1;
     try (Base base = Base.open(directory, layer.open(directory))) {
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
     }
     TestLayer.assertSealed(directory, disk);
   }
@@ -204,7 +220,7 @@ class HydratorTest {
     }
     file.putLong(used.getLast(), file.getLong(used.getFirst()));
     try (Base base = Base.open(directory, new PlainLayer(bytes).open(directory))) {
-      assertThatThrownBy(() -> new Hydrator(base, 0).run())
+      assertThatThrownBy(() -> new Hydrator(base).run())
           .isInstanceOf(BadImageException.class)
           .hasMessageContaining("the disk's tables");
     }
@@ -224,7 +240,7 @@ class HydratorTest {
         var threads = Executors.newFixedThreadPool(2)) {
       assertThat(TestLayer.read(base, 0, 100_000)).isEqualTo(Arrays.copyOf(disk, 100_000));
       Future<byte[]> all = threads.submit(() -> TestLayer.read(base, 0, SIZE));
-      Future<Boolean> sealed = threads.submit(() -> new Hydrator(base, 0).run());
+      Future<Boolean> sealed = threads.submit(() -> new Hydrator(base).run());
       stream.bytes(ByteBuffer.wrap(bytes, half, bytes.length - half));
       assertThat(all.get()).isEqualTo(disk);
       assertThat(sealed).isNotDone();
@@ -244,7 +260,7 @@ class HydratorTest {
         var threads = Executors.newFixedThreadPool(2)) {
       base.fetch(0, 1 << 20);
       Future<byte[]> read = threads.submit(() -> TestLayer.read(base, 3 << 20, 10));
-      Future<Boolean> sealed = threads.submit(() -> new Hydrator(base, 0).run());
+      Future<Boolean> sealed = threads.submit(() -> new Hydrator(base).run());
       stream.fail(new BadImageException("the layer's digest is wrong"));
       assertThatThrownBy(read::get).hasMessageContaining("the layer's digest is wrong");
       assertThatThrownBy(sealed::get)
@@ -258,7 +274,7 @@ class HydratorTest {
     again.bytes(ByteBuffer.wrap(other));
     again.end();
     try (Base base = Base.open(directory, again)) {
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
     }
     TestLayer.assertSealed(directory, other);
   }

@@ -22,7 +22,7 @@ final class KilledProcess {
       for (int i = 0; i < 2; i++) {
         Thread.ofPlatform().daemon().start(() -> readForEver(base, disk));
       }
-      if (!new Hydrator(base, slow ? 500_000 : 0).run()) {
+      if (!new Hydrator(base, new Rate(slow ? 500_000 : 0)).run()) {
         throw new AssertionError("not sealed");
       }
       System.exit(0);

@@ -52,7 +52,7 @@ class KnownBasesTest {
   private static Path seal(Path directory, TestLayer layer, KnownChunks known) throws IOException {
     Files.createDirectory(directory);
     try (Base base = Base.open(directory, layer.open(directory, known))) {
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
     }
     return directory;
   }
@@ -66,7 +66,7 @@ class KnownBasesTest {
         assertThat(TestLayer.read(base, 0, 1 << 20)).isEqualTo(Arrays.copyOf(newDisk, 1 << 20));
         assertThat(base.status().bytesDeduplicated()).isPositive();
         assertThat(base.blockMap(16).getFirst().copied()).isPositive();
-        assertThat(new Hydrator(base, 0).run()).isTrue();
+        assertThat(new Hydrator(base).run()).isTrue();
         assertThat(base.status().bytesDeduplicated()).isGreaterThan(SIZE * 3L / 4);
         assertThat(base.status().bytesFetched()).isLessThan(SIZE / 6);
       }

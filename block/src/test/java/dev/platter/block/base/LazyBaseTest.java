@@ -95,7 +95,7 @@ class LazyBaseTest {
           long offset = random.nextInt(SIZE - length);
           assertThat(TestLayer.read(base, offset, length)).isEqualTo(expected(offset, length));
         }
-        assertThat(new Hydrator(base, 0).run()).isTrue();
+        assertThat(new Hydrator(base).run()).isTrue();
       }
       run("qemu-img", "compare", "-f", "raw", "-F", "qcow2", place.resolve("base.raw"), qcow2);
       run("cmp", place.resolve("base.raw"), raw);
@@ -108,7 +108,7 @@ class LazyBaseTest {
     try (Base base = Base.open(directory, foreign.open(directory))) {
       assertThat(base.size()).isEqualTo(SIZE);
       assertThat(TestLayer.read(base, SIZE - 700, 700)).isEqualTo(expected(SIZE - 700, 700));
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
     }
     assertThat(Files.readAllBytes(directory.resolve("base.raw"))).isEqualTo(disk);
   }
@@ -171,7 +171,7 @@ class LazyBaseTest {
       assertThat(base.extents(end, SIZE - end))
           .containsExactly(new Extent(SIZE - end, Extent.Kind.HOLE));
       assertThat(layer.bytes.get()).isEqualTo(before);
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
       long data = base.status().blocks().fetched() * BLOCK;
       assertThat(
               512 * Long.parseLong(run("stat", "-c", "%b", directory.resolve("base.raw")).trim()))

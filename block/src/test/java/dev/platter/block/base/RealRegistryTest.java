@@ -87,7 +87,7 @@ class RealRegistryTest {
         server.listen(UnixDomainSocketAddress.of(socket));
         server.add("", base);
         run("qemu-img", "compare", "-f", "raw", "-F", "raw", uri, work.resolve("disk.raw"));
-        assertThat(new Hydrator(base, 0).run()).isTrue();
+        assertThat(new Hydrator(base).run()).isTrue();
         assertThat(base.status().bytesFetched()).isEqualTo(layer.size());
         server.remove("");
       }
@@ -124,7 +124,7 @@ class RealRegistryTest {
       Path directory = Files.createDirectory(work.resolve("image"));
       try (Base base = Base.open(directory, open(client, made.descriptor(), directory))) {
         assertThat(TestLayer.read(base, 0, SIZE)).isEqualTo(disk);
-        assertThat(new Hydrator(base, 0).run()).isTrue();
+        assertThat(new Hydrator(base).run()).isTrue();
         assertThat(answers).hasValue(1);
       }
       TestLayer.assertSealed(directory, disk);
@@ -139,7 +139,7 @@ class RealRegistryTest {
     Descriptor layer = source.resolve("v1").manifest().layers().getFirst();
     Path directory = Files.createDirectory(work.resolve("image"));
     try (Base base = Base.open(directory, open(source, layer, directory))) {
-      assertThat(new Hydrator(base, 0).run()).isTrue();
+      assertThat(new Hydrator(base).run()).isTrue();
     }
     TestLayer.assertSealed(directory, disk);
     byte[] blob =

@@ -2,6 +2,7 @@ package dev.platter.node.image;
 
 import dev.platter.block.FileDevice;
 import dev.platter.block.base.BaseFiles;
+import dev.platter.block.base.Rate;
 import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.ImageLogins;
 import dev.platter.node.durable.Durable;
@@ -37,7 +38,7 @@ public final class ImageDaemon implements AutoCloseable {
    * @param quiet for how long a guest must have read nothing before the rest of its image is
    *     fetched
    * @param patience after which the rest is fetched whatever the guest does
-   * @param bytesPerSecond to fetch at most in the background; 0 for no limit
+   * @param bytesPerSecond that all images together fetch at most in the background; 0 for no limit
    * @param limit of all images together in bytes, above which unused ones are removed; 0 for none
    */
   public record Options(
@@ -47,6 +48,7 @@ public final class ImageDaemon implements AutoCloseable {
 
   private final StateLayout layout;
   private final Options options;
+  private final Rate rate;
   private final Consumer<String> sealed;
   private final FileMutex mutex;
   private final ImageStore store;
@@ -65,6 +67,7 @@ public final class ImageDaemon implements AutoCloseable {
       throws IOException {
     this.layout = layout;
     this.options = options;
+    this.rate = new Rate(options.bytesPerSecond());
     this.sealed = sealed;
     this.mutex = mutex;
     this.store = store;
@@ -134,8 +137,9 @@ public final class ImageDaemon implements AutoCloseable {
     var idleSince = System.nanoTime();
     while (true) {
       Thread.sleep(TICK);
+      mend();
       var now = images.open();
-      now.forEach(image -> image.hydrateIfQuiet(options));
+      now.forEach(image -> image.hydrateIfQuiet(options, rate));
       if (options.limit() > 0) {
         keepBelowLimit();
       }
@@ -151,6 +155,14 @@ public final class ImageDaemon implements AutoCloseable {
           && System.nanoTime() - idleSince > options.idle().toNanos()) {
         return;
       }
+    }
+  }
+
+  private void mend() {
+    try {
+      images.mend();
+    } catch (IOException e) {
+      System.err.println("cannot open an image anew whose stream was cut: " + e);
     }
   }
 

@@ -68,6 +68,13 @@ final class ImageRecords {
     Durable.publish(file, bytes(record));
   }
 
+  /** As {@link #publish}, but nobody wanted the image for it. */
+  void update(Path file, ImageRecord record) throws IOException {
+    var wanted = Files.getLastModifiedTime(file);
+    publish(file, record);
+    Files.setLastModifiedTime(file, wanted);
+  }
+
   /** For everybody to see, and to be published later: it may be gone if the machine fails. */
   void show(Path file, ImageRecord record) throws IOException {
     var temporary = file.resolveSibling(file.getFileName() + ".first");

@@ -2,7 +2,9 @@ package dev.platter.node.image;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.platter.block.FileDevice;
+import dev.platter.block.base.Base;
 import dev.platter.block.base.BlockCounts;
+import dev.platter.image.BootTrace;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -17,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param present bytes of the disk that are known, zeros included
  * @param error what the last attempt to fetch something failed with
- * @param map what each part of the disk is, from its start: see {@link #MAP}; empty when the daemon
- *     was not asked
+ * @param map what each part of the disk is, from its start: see {@link #MAP}; empty when nothing of
+ *     it is on the disk
  * @param trace how many blocks a recorded boot read
  */
 @JsonInclude(JsonInclude.Include.NON_NULL)
@@ -32,13 +34,35 @@ public record ImageStatus(
 
   /** What the files say, without the daemon. */
   static ImageStatus of(StateLayout layout, ImageRecord image) throws IOException {
-    var sealed = image.state() == ImageRecord.State.SEALED;
-    return new ImageStatus(
-        image,
-        sealed ? image.virtualSize() : 0,
-        image.why(),
-        sealed ? map(layout.base(image.digest()), image.virtualSize()) : "",
-        0);
+    return switch (image.state()) {
+      case SEALED ->
+          new ImageStatus(
+              image,
+              image.virtualSize(),
+              null,
+              map(layout.base(image.digest()), image.virtualSize()),
+              trace(layout, image));
+      case LAZY -> {
+        var cells = Base.storedMap(layout.image(image.digest()), image.virtualSize(), CELLS);
+        var blocks = cells.stream().mapToLong(BlockCounts::present).sum();
+        yield new ImageStatus(
+            image,
+            Math.min(image.virtualSize(), blocks * Base.BLOCK),
+            null,
+            map(cells),
+            trace(layout, image));
+      }
+      case QUARANTINED -> new ImageStatus(image, 0, image.why(), "", 0);
+    };
+  }
+
+  /** How long the recorded boot is; 0 too if it cannot be read, which who uses it will say. */
+  private static int trace(StateLayout layout, ImageRecord image) {
+    try {
+      return BootTrace.read(layout.bootTrace(image.digest())).blocks().length;
+    } catch (IOException e) {
+      return 0;
+    }
   }
 
   /** Of an image that was removed. */

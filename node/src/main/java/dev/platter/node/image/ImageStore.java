@@ -261,6 +261,11 @@ final class ImageStore implements AutoCloseable {
     records.show(layout.imageRecord(record.digest()), record);
   }
 
+  /** As {@link ImageRecords#update}. */
+  void update(ImageRecord record) throws IOException {
+    records.update(layout.imageRecord(record.digest()), record);
+  }
+
   void publish(ImageRecord record) throws IOException {
     records.publish(layout.imageRecord(record.digest()), record);
   }

@@ -4,6 +4,7 @@ import dev.platter.block.BlockDevice;
 import dev.platter.block.base.Base;
 import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.Hydrator;
+import dev.platter.block.base.Rate;
 import dev.platter.image.BadImageException;
 import dev.platter.image.BootTrace;
 import dev.platter.image.Digest;
@@ -33,7 +34,9 @@ final class LazyImage implements AutoCloseable {
   private final ImageStore store;
   private final DiskOpener.Opened disk;
   private volatile ImageRecord record;
+  private final long fetchedBefore;
   private final Object recording = new Object();
+  private boolean kept;
   private boolean closing;
   private volatile Consumer<ImageRecord> listener = _ -> {};
   private volatile @Nullable String trouble;
@@ -48,6 +51,7 @@ final class LazyImage implements AutoCloseable {
     this.store = store;
     this.disk = disk;
     this.record = record;
+    this.fetchedBefore = record.fetched();
   }
 
   static LazyImage open(
@@ -85,6 +89,11 @@ final class LazyImage implements AutoCloseable {
       disk.close();
       throw e;
     }
+  }
+
+  /** As it was last stored. */
+  ImageRecord record() {
+    return record;
   }
 
   BlockDevice device() {
@@ -134,15 +143,49 @@ final class LazyImage implements AutoCloseable {
 
   /** The guest has nothing to read any more: what it has read until now was its boot. */
   void booted() {
-    try {
-      var recorded = disk.base().trace();
-      if (recorded != null && recorded.blocks().length > 0) {
-        Durable.publish(trace(), recorded.toBytes());
-        traced = recorded.blocks().length;
+    keepTrace(disk.base().trace());
+  }
+
+  /** A part of a boot is of more use than nothing, should the rest of it not be seen. */
+  private void keepTrace(@Nullable BootTrace recorded) {
+    synchronized (recording) {
+      if (closing || record.state() == ImageRecord.State.QUARANTINED) {
+        return;
       }
-    } catch (IOException e) {
-      trouble = "the boot trace cannot be stored: " + e.getMessage();
+      try {
+        if (recorded != null && recorded.blocks().length > traced) {
+          Durable.publish(trace(), recorded.toBytes());
+          traced = recorded.blocks().length;
+        }
+      } catch (IOException e) {
+        trouble = "the boot trace cannot be stored: " + e.getMessage();
+      }
     }
+  }
+
+  /** After the next start it is known what came, if perhaps not the last of it. */
+  void keepCounts() {
+    synchronized (recording) {
+      if (closing || !kept || ended()) {
+        return;
+      }
+      var now = counted(record.state(), record.why());
+      try {
+        if (!now.equals(record)) {
+          store.update(now);
+          record = now;
+        }
+      } catch (IOException e) {
+        // The next try may succeed, and nothing else depends on it.
+      }
+    }
+  }
+
+  /** The map of a base remembers what was copied, but not what was fetched. */
+  private ImageRecord counted(ImageRecord.State state, @Nullable String why) {
+    var status = disk.base().status();
+    return record.with(
+        state, why, fetchedBefore + status.bytesFetched(), status.bytesDeduplicated());
   }
 
   /** Whether somebody has to stay for it. */
@@ -154,16 +197,24 @@ final class LazyImage implements AutoCloseable {
     return record.state() != ImageRecord.State.LAZY;
   }
 
+  /** Whether its stream ended too early, for a reason that may be over. */
+  boolean isCut() {
+    return !ended() && disk.base().isCut();
+  }
+
   /**
    * Completes the base in the background, if nobody does already.
    *
-   * @param bytesPerSecond to fetch at most; 0 for no limit
+   * @param rate of all images that are completed so; without one, whoever does already hurries
    */
-  synchronized CompletableFuture<ImageRecord> hydrate(long bytesPerSecond) {
+  synchronized CompletableFuture<ImageRecord> hydrate(Rate rate) {
     if (attempt != null && (ended() || !attempt.end.isDone())) {
+      if (rate == Rate.NONE) {
+        attempt.hydrator.hurry();
+      }
       return attempt.end;
     }
-    var now = new Attempt(new Hydrator(disk.base(), bytesPerSecond), new CompletableFuture<>());
+    var now = new Attempt(new Hydrator(disk.base(), rate), new CompletableFuture<>());
     attempt = now;
     Thread.ofPlatform().name("hydrate").daemon().start(() -> run(now));
     return now.end;
@@ -171,6 +222,7 @@ final class LazyImage implements AutoCloseable {
 
   private void run(Attempt now) {
     try {
+      keepTrace(disk.base().traceSoFar());
       if (now.hydrator.run()) {
         seal();
         now.end.complete(record);
@@ -197,13 +249,8 @@ final class LazyImage implements AutoCloseable {
     var directory = store.directory(record.digest());
     var files = new BaseFiles(directory);
     Files.setPosixFilePermissions(files.raw(), PosixFilePermissions.fromString("r--r--r--"));
-    var status = disk.base().status();
-    publish(
-        record.with(
-            ImageRecord.State.SEALED,
-            null,
-            record.fetched() + status.bytesFetched(),
-            record.deduplicated() + status.bytesDeduplicated()));
+    keepTrace(disk.base().traceSoFar());
+    publish(counted(ImageRecord.State.SEALED, null));
     store.keep(disk.indexes());
     store.forgetDownloads();
     files.removeWork();
@@ -237,6 +284,7 @@ final class LazyImage implements AutoCloseable {
         if (!ended()) { // Then it was published, and a second time would look like being wanted.
           store.publish(record);
         }
+        kept = true;
         Durable.syncDirectory(Durable.parent(store.directory(record.digest())));
       } catch (IOException e) {
         trouble = "its record cannot be kept: " + e.getMessage();
@@ -251,13 +299,7 @@ final class LazyImage implements AutoCloseable {
     }
     badness = why;
     try {
-      var status = disk.base().status();
-      publish(
-          record.with(
-              ImageRecord.State.QUARANTINED,
-              why.getMessage() + users(),
-              record.fetched() + status.bytesFetched(),
-              record.deduplicated() + status.bytesDeduplicated()));
+      publish(counted(ImageRecord.State.QUARANTINED, why.getMessage() + users()));
       store.withdraw(record.digest());
     } catch (IOException e) {
       why.addSuppressed(e);
@@ -272,7 +314,7 @@ final class LazyImage implements AutoCloseable {
 
   /** Completes the base and waits for it. */
   void complete(Images.BytesDone progress) {
-    var end = hydrate(0);
+    var end = hydrate(Rate.NONE);
     while (true) {
       try {
         end.get(TELL_MILLIS, TimeUnit.MILLISECONDS);
@@ -311,13 +353,7 @@ final class LazyImage implements AutoCloseable {
   ImageStatus status() {
     var status = disk.base().status();
     var live =
-        record.state() == ImageRecord.State.LAZY
-            ? record.with(
-                record.state(),
-                record.why(),
-                record.fetched() + status.bytesFetched(),
-                record.deduplicated() + status.bytesDeduplicated())
-            : record;
+        record.state() == ImageRecord.State.LAZY ? counted(record.state(), record.why()) : record;
     return new ImageStatus(
         live,
         present(),
@@ -333,6 +369,8 @@ final class LazyImage implements AutoCloseable {
   /** Stops where it is; the next to open the image goes on. */
   @Override
   public void close() throws IOException {
+    booted();
+    keepCounts();
     synchronized (recording) {
       closing = true;
     }

@@ -12,9 +12,12 @@ import java.io.InterruptedIOException;
 import java.util.function.BooleanSupplier;
 
 /**
- * Blobs that are read to their end even if their registry is away for a while: a stream that has
- * begun goes on where it was cut, however long that takes. What cannot be begun fails at once, so
- * that whoever asked learns of it.
+ * Blobs that are read to their end even if their registry is away for a while: a stream goes on
+ * where it was cut, and what cannot be begun is begun later, however long that takes. Until the
+ * image is wanted by a guest it fails at once, so that whoever asked learns of it.
+ *
+ * <p>An answer that ends properly but too early may be a bad proxy's: it is asked for again where
+ * it ended. One that then brings nothing is all that there is, and the image is not what it says.
  */
 final class PatientBlobs implements BlobSource {
   private static final long FIRST_PAUSE = 500;
@@ -38,7 +41,7 @@ final class PatientBlobs implements BlobSource {
 
   @Override
   public InputStream open(Descriptor blob, long from, long length) throws IOException {
-    return source.open(blob, from, length);
+    return new Stream(blob, from, from + length, begin(blob, from, length));
   }
 
   @Override
@@ -46,16 +49,33 @@ final class PatientBlobs implements BlobSource {
     if (blob.size() == 0) {
       return source.open(blob);
     }
-    return new VerifyingInputStream(new Stream(blob, source.open(blob, 0, blob.size())), blob);
+    return new VerifyingInputStream(open(blob, 0, blob.size()), blob);
+  }
+
+  private InputStream begin(Descriptor blob, long from, long length) throws IOException {
+    try {
+      return source.open(blob, from, length);
+    } catch (BadImageException e) {
+      throw e;
+    } catch (IOException e) {
+      if (!wanted.getAsBoolean()) {
+        throw e;
+      }
+      return new FailingStream(e);
+    }
   }
 
   private final class Stream extends InputStream {
     private final Descriptor blob;
+    private final long end;
     private InputStream part;
     private long position;
+    private long endedAt = -1;
 
-    Stream(Descriptor blob, InputStream part) {
+    Stream(Descriptor blob, long from, long end, InputStream part) {
       this.blob = blob;
+      this.position = from;
+      this.end = end;
       this.part = part;
     }
 
@@ -67,21 +87,23 @@ final class PatientBlobs implements BlobSource {
 
     @Override
     public int read(byte[] into, int start, int length) throws IOException {
-      if (position == blob.size()) {
-        return -1;
+      if (position == end) {
+        return requireEnd();
       }
       for (long pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
         try {
-          int n = part.read(into, start, length);
-          if (n > 0) {
+          int n = part.read(into, start, (int) Math.min(length, end - position));
+          if (n >= 0 && (n > 0 || length == 0)) {
             position += n;
             return n;
           }
-          if (length == 0) {
-            return 0;
-          }
+          throw new BadImageException(
+              blob.digest() + " ends after " + position + " of " + end + " bytes");
         } catch (BadImageException e) {
-          throw e;
+          if (position == endedAt) {
+            throw e;
+          }
+          endedAt = position;
         } catch (IOException e) {
           if (!wanted.getAsBoolean()) {
             throw e;
@@ -89,6 +111,13 @@ final class PatientBlobs implements BlobSource {
         }
         reopen(pause);
       }
+    }
+
+    private int requireEnd() throws IOException {
+      if (part.read() >= 0) {
+        throw new BadImageException(blob.digest() + " goes on after its " + end + " bytes");
+      }
+      return -1;
     }
 
     private void reopen(long pause) throws IOException {
@@ -100,7 +129,7 @@ final class PatientBlobs implements BlobSource {
         throw new InterruptedIOException("interrupted while waiting for " + blob.digest());
       }
       try {
-        part = source.open(blob, position, blob.size() - position);
+        part = source.open(blob, position, end - position);
       } catch (BadImageException e) {
         throw e;
       } catch (IOException e) {

@@ -3,6 +3,7 @@ package dev.platter.node.image;
 import dev.platter.block.BlockDevice;
 import dev.platter.block.Extent;
 import dev.platter.block.ReadOnlyDevice;
+import dev.platter.block.base.Rate;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -17,12 +18,16 @@ final class ServedImage implements ReadOnlyDevice {
   /** A full disk does not get emptier by trying again at once. */
   private static final Duration BETWEEN_TRIES = Duration.ofSeconds(10);
 
+  /** A process that is killed has forgotten no more than came in this time. */
+  private static final Duration BETWEEN_COUNTS = Duration.ofSeconds(5);
+
   private final LazyImage image;
   private final BlockDevice base;
   private final long begun = System.nanoTime();
   private volatile long lastRead = System.nanoTime();
   private volatile boolean read;
   private long lastTry = Long.MIN_VALUE;
+  private long counted = begun;
 
   ServedImage(LazyImage image) {
     this.image = image;
@@ -33,20 +38,29 @@ final class ServedImage implements ReadOnlyDevice {
     return image;
   }
 
-  /** An image that no guest ever reads is not waited for longer than one that is read. */
-  void hydrateIfQuiet(ImageDaemon.Options options) {
-    if (image.ended() || image.working()) {
-      return;
-    }
+  /**
+   * To be called now and then. An image that no guest ever reads is not waited for longer than one
+   * that is read.
+   *
+   * @param rate of all images that are completed in the background
+   */
+  void hydrateIfQuiet(ImageDaemon.Options options, Rate rate) {
     var now = System.nanoTime();
     var quiet = read && now - lastRead > options.quiet().toNanos();
-    var tried = lastTry != Long.MIN_VALUE && now - lastTry < BETWEEN_TRIES.toNanos();
     if (quiet) {
       image.booted();
     }
+    if (now - counted > BETWEEN_COUNTS.toNanos()) {
+      counted = now;
+      image.keepCounts();
+    }
+    if (image.ended() || image.working()) {
+      return;
+    }
+    var tried = lastTry != Long.MIN_VALUE && now - lastTry < BETWEEN_TRIES.toNanos();
     if (!tried && (quiet || now - begun > options.patience().toNanos())) {
       lastTry = now;
-      var _ = image.hydrate(options.bytesPerSecond());
+      var _ = image.hydrate(rate);
     }
   }
 

@@ -4,6 +4,7 @@ import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -11,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -20,11 +22,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class ServedImages implements AutoCloseable {
   private static final long AGAIN_MILLIS = 5_000;
+  private static final Duration BETWEEN_MENDS = Duration.ofSeconds(10);
 
   private final ImageStore store;
   private final NbdServer nbd;
   private final Consumer<ImageRecord> ended;
   private final Map<String, CompletableFuture<ServedImage>> images = new HashMap<>();
+  private final Map<String, Long> mended = new ConcurrentHashMap<>();
   private boolean closed;
 
   /**
@@ -98,6 +102,33 @@ final class ServedImages implements AutoCloseable {
                 }
               }
             });
+  }
+
+  /**
+   * Opens anew what cannot be read any more although nothing is known to be wrong with it. Its
+   * guests are cut off, and connect again until it is there; without any, the next one opens it.
+   */
+  void mend() throws IOException {
+    for (var image : open()) {
+      if (image.image().isCut() && mayMend(image.image().record().digest())) {
+        var record = image.image().record();
+        remove(record.digest());
+        if (store.isUsed(record.digest())) {
+          reopen(record);
+        }
+      }
+    }
+  }
+
+  /** One that is cut again and again is not read from its start all the time. */
+  private boolean mayMend(String digest) {
+    var now = System.nanoTime();
+    var last = mended.get(digest);
+    if (last != null && now - last < BETWEEN_MENDS.toNanos()) {
+      return false;
+    }
+    mended.put(digest, now);
+    return true;
   }
 
   private static void pause() {

@@ -2,6 +2,7 @@ package dev.platter.node.image;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.FileDevice;
+import dev.platter.block.base.Rate;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -107,7 +108,21 @@ public final class StreamedImages implements AutoCloseable {
 
   /** To be called now and then: completes what nobody is busy reading. */
   public synchronized void goOn() {
-    lazy.forEach(image -> image.hydrateIfQuiet(OPTIONS));
+    for (var image : lazy) {
+      image.hydrateIfQuiet(OPTIONS, Rate.NONE);
+      if (image.image().isCut()) {
+        var status = image.image().status();
+        badNews.compareAndSet(Optional.empty(), Optional.of(cut(status)));
+      }
+    }
+  }
+
+  private static PlatterException cut(ImageStatus status) {
+    return PlatterException.of(
+        Code.UNAVAILABLE,
+        "the image %s could not be read to its end: %s"
+            .formatted(status.image().reference(), status.error()),
+        "Serve it again: it is read from its start then.");
   }
 
   /** What is wrong with an image that must not be served any longer. */
