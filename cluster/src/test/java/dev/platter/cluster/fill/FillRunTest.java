@@ -3,6 +3,7 @@ package dev.platter.cluster.fill;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.UploadSecret;
@@ -10,6 +11,7 @@ import dev.platter.cluster.api.UploadToken;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
 import dev.platter.lab.FileServer;
+import dev.platter.lab.LoopDevice;
 import dev.platter.lab.Loopback;
 import dev.platter.lab.Registry;
 import dev.platter.lab.Shell;
@@ -182,6 +184,29 @@ class FillRunTest {
 
       FillRun.run(wanted(url, Optional.empty(), login, 0), environment());
       isThere();
+    }
+  }
+
+  /** As thick LVM and SANs give them: with what a volume held that was deleted. */
+  @Test
+  void aDeviceThatWasMadeForADiskIsTakenWhateverIsOnItAndByTheNextPodToo() throws Exception {
+    assumeTrue(LoopDevice.isPossible(), "no loop devices: not root, or no driver");
+    var old = work.resolve("old");
+    Shell.run("sh", "-c", "head -c 8M /dev/urandom > " + old);
+    try (var device = LoopDevice.attach(old);
+        var web = FileServer.http(work)) {
+      volume = device.path();
+      var source = web.url("disk.qcow2");
+      assertThatExceptionOfType(PlatterException.class)
+          .isThrownBy(
+              () ->
+                  FillRun.run(
+                      wanted(source, Optional.of(Digest.of(new byte[1])), null, 0), environment()));
+      assertThat(result().reason()).isEqualTo("Refused");
+      var next = Map.of("HOME", work.resolve("next").toString());
+      FillRun.run(wanted(source, Optional.empty(), null, 0), next);
+      assertThat(result().reason()).isEqualTo("Filled");
+      Shell.run("qemu-img", "compare", "-f", "raw", "-F", "qcow2", volume, disk);
     }
   }
 
