@@ -30,7 +30,7 @@ public record RegistrySettings(
   private static final int CONNECTIONS = 16;
 
   /** Networks, with commas between them, that images may come from beside the internet. */
-  private static final String NETWORKS = "PLATTER_IMAGE_NETWORKS";
+  public static final String NETWORKS = "PLATTER_IMAGE_NETWORKS";
 
   public RegistrySettings {
     registries = List.copyOf(registries);
@@ -93,6 +93,11 @@ public record RegistrySettings(
   /** The same with another policy, for references that come from tenants. */
   public RegistrySettings restrictedTo(AddressPolicy policy) {
     return new RegistrySettings(registries, certificates, policy, connections);
+  }
+
+  /** The same for whom no answer may lead nearer to this machine than who was asked. */
+  public RegistrySettings leadingNoNearer() {
+    return restrictedTo(addresses.leadingNoNearer());
   }
 
   /** Whether anything the operator wrote allows plain HTTP or unverified TLS to this host. */

@@ -31,6 +31,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What runs in the pod that fills a claim; clients and judges are curl and qemu-img. */
 class FillRunTest {
@@ -72,7 +74,12 @@ class FillRunTest {
   }
 
   private Map<String, String> environment() {
-    return Map.of("HOME", work.resolve("home").toString());
+    return environment("home");
+  }
+
+  /** As of an operator who lets disks come from this machine. */
+  private Map<String, String> environment(String home) {
+    return Map.of("HOME", work.resolve(home).toString(), "PLATTER_IMAGE_NETWORKS", "127.0.0.0/8");
   }
 
   private FillResult result() throws IOException {
@@ -203,8 +210,7 @@ class FillRunTest {
                   FillRun.run(
                       wanted(source, Optional.of(Digest.of(new byte[1])), null, 0), environment()));
       assertThat(result().reason()).isEqualTo("Refused");
-      var next = Map.of("HOME", work.resolve("next").toString());
-      FillRun.run(wanted(source, Optional.empty(), null, 0), next);
+      FillRun.run(wanted(source, Optional.empty(), null, 0), environment("next"));
       assertThat(result().reason()).isEqualTo("Filled");
       Shell.run("qemu-img", "compare", "-f", "raw", "-F", "qcow2", volume, disk);
     }
@@ -226,6 +232,26 @@ class FillRunTest {
     }
     Shell.run(
         "diff", "-r", "--no-dereference", "-x", "disk.img.json", work.resolve("tree"), volume);
+  }
+
+  /** What only a node has, and clouds for their machines. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "http://127.0.0.1:1/disk",
+        "http://169.254.169.254/latest/",
+        "http://100.100.100.200/latest/",
+        "http://[fd00:ec2::254]/latest/",
+        "docker://169.254.169.254/disk:1",
+        "s3://bucket/key"
+      })
+  void whatIsNoServerForPodsIsNotAskedThoughItWasNamed(String source) {
+    var unsaid =
+        Map.of(
+            "HOME", work.resolve("home").toString(), "AWS_ENDPOINT_URL", "http://169.254.169.254");
+    assertThatExceptionOfType(PlatterException.class)
+        .isThrownBy(() -> FillRun.run(wanted(source, Optional.empty(), null, 0), unsaid))
+        .withMessageContaining("refused to go to");
   }
 
   @Test

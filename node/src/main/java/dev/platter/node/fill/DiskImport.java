@@ -77,7 +77,7 @@ public record DiskImport(
 
   private Done fill(NodeConfig config, Map<String, String> environment, Progress progress)
       throws IOException {
-    var from = ImportSource.of(source, LocalNode.sources(config, environment), environment);
+    var from = ImportSource.of(source, LocalNode.imports(config, environment), environment);
     if (format == Format.TAR && from instanceof ImageImport) {
       throw PlatterException.of(
           Code.INVALID,
