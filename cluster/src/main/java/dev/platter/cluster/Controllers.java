@@ -7,6 +7,7 @@ import dev.platter.cluster.webhook.LauncherPod;
 import dev.platter.cluster.webhook.Webhook;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.registry.RegistrySettings;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
@@ -54,6 +55,7 @@ public final class Controllers {
               imageGrace(environment),
               options.image(),
               options.pullPolicy(),
+              environment.apply(RegistrySettings.NETWORKS),
               uploads == null ? null : uploads::signer);
       try (var webhook = Webhook.start(client, namespace, options, uploads, log);
           var _ =

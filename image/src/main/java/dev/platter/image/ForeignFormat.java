@@ -27,6 +27,9 @@ public final class ForeignFormat {
     STARTS.put("\u001f\u008b", "packed with gzip");
     STARTS.put("\u00fd7zXZ\0", "packed with xz");
     STARTS.put("(\u00b5/\u00fd", "packed with zstd");
+    for (var i = 'P'; i <= '_'; i++) { // frames to be skipped
+      STARTS.put(i + "*M\u0018", "packed with zstd or LZ4");
+    }
     STARTS.put("BZh", "packed with bzip2");
     STARTS.put("PK\u0003\u0004", "a ZIP archive");
   }

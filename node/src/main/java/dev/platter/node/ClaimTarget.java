@@ -6,6 +6,7 @@ import dev.platter.image.fill.Fill;
 import dev.platter.image.fill.Filled;
 import dev.platter.image.fill.Format;
 import dev.platter.image.raw.PinnedFile;
+import dev.platter.image.raw.RawTarget;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.DiskFormat;
 import dev.platter.model.PlatterException;
@@ -38,6 +39,11 @@ final class ClaimTarget implements FillTarget {
   private final FillRecords records;
   private final long size;
   private final boolean replace;
+  private final boolean made;
+
+  /** Whether a device was read to its end, and had no byte but zeros. */
+  private boolean blank;
+
   private String source = "";
   private String refill = "";
 
@@ -48,7 +54,8 @@ final class ClaimTarget implements FillTarget {
       List<Closeable> held,
       FillRecords records,
       long size,
-      boolean replace) {
+      boolean replace,
+      boolean made) {
     this.path = path;
     this.disk = disk;
     this.pinned = pinned;
@@ -56,13 +63,14 @@ final class ClaimTarget implements FillTarget {
     this.records = records;
     this.size = size;
     this.replace = replace;
+    this.made = made;
   }
 
   static ClaimTarget ofVolume(StateLayout layout, Path root, long size, boolean replace)
       throws IOException {
     var disk = new Step.CheckDiskImg(root.toString(), null);
     refuseArchive(new FillRecords(new LocalDeviceRecords(layout)).find("", disk), root);
-    return open(layout, root, disk, "file:" + StateLayout.diskImg(root), size, replace);
+    return open(layout, root, disk, "file:" + StateLayout.diskImg(root), size, replace, false);
   }
 
   /** Before there is a disk beside its files. */
@@ -75,9 +83,13 @@ final class ClaimTarget implements FillTarget {
     }
   }
 
-  static ClaimTarget ofDevice(StateLayout layout, Path device, boolean replace) throws IOException {
+  /**
+   * @param made as in {@link FillTarget#of}
+   */
+  static ClaimTarget ofDevice(StateLayout layout, Path device, boolean replace, boolean made)
+      throws IOException {
     var disk = new Step.CheckDevice(device.toString(), false);
-    return open(layout, device, disk, "device:" + device, 0, replace);
+    return open(layout, device, disk, "device:" + device, 0, replace, made);
   }
 
   private static ClaimTarget open(
@@ -86,7 +98,8 @@ final class ClaimTarget implements FillTarget {
       Step.CheckClaim disk,
       String leased,
       long size,
-      boolean replace)
+      boolean replace,
+      boolean made)
       throws IOException {
     var held = new ArrayList<Closeable>();
     try {
@@ -103,7 +116,7 @@ final class ClaimTarget implements FillTarget {
         held.add(PinnedFile.claim(pinned.path()).orElseThrow(() -> Leases.filled(path.toString())));
       }
       var records = new FillRecords(new LocalDeviceRecords(layout));
-      return new ClaimTarget(path, disk, pinned, held, records, size, replace);
+      return new ClaimTarget(path, disk, pinned, held, records, size, replace, made);
     } catch (IOException | RuntimeException e) {
       closeAll(held);
       throw e;
@@ -126,12 +139,16 @@ final class ClaimTarget implements FillTarget {
 
   private Optional<FillRecord> found() throws IOException {
     var found = record();
-    if (found.isEmpty() && !SparseFile.isBlank(pinned.path(), _ -> {})) {
+    if (found.isPresent() || made) {
+      return found;
+    }
+    if (!SparseFile.isBlank(pinned.path(), _ -> {})) {
       throw PlatterException.of(
           Code.REFUSED,
           path + " holds bytes that Platter has not written there",
           "They are left alone. Empty it yourself if they are of no use.");
     }
+    blank = pinned.isBlockDevice();
     return found;
   }
 
@@ -179,7 +196,8 @@ final class ClaimTarget implements FillTarget {
   @Override
   public Fill open(@Nullable Format format, Optional<Digest> expected, LongConsumer progress)
       throws IOException {
-    var target = ClaimFill.target(pinned);
+    var target = blank ? RawTarget.device(pinned.path(), true) : ClaimFill.target(pinned);
+    blank = false; // A second try finds what the first has written.
     return new DiskFill(target, room(), format, expected.orElse(null), progress);
   }
 

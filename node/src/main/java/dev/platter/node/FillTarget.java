@@ -27,9 +27,16 @@ public interface FillTarget extends AutoCloseable {
    * @param format what comes, if somebody said
    * @param size how large a disk in a directory should be, 0 for as large as what comes
    * @param replace whether what Platter has put there may be lost
+   * @param made whether the target was made for this and is nobody else's: bytes that a device has
+   *     then are those of a volume that was deleted
    */
   static FillTarget of(
-      StateLayout layout, Path path, @Nullable Format format, long size, boolean replace)
+      StateLayout layout,
+      Path path,
+      @Nullable Format format,
+      long size,
+      boolean replace,
+      boolean made)
       throws IOException {
     var absolute = path.toAbsolutePath().normalize();
     if (format == Format.TAR) {
@@ -39,7 +46,7 @@ public interface FillTarget extends AutoCloseable {
       return ClaimTarget.ofVolume(layout, absolute, size, replace);
     }
     return Files.exists(absolute) && !Files.isRegularFile(absolute)
-        ? ClaimTarget.ofDevice(layout, absolute, replace)
+        ? ClaimTarget.ofDevice(layout, absolute, replace, made)
         : NewFileTarget.at(layout, absolute, replace);
   }
 

@@ -15,10 +15,12 @@ import dev.platter.node.image.LocalImages;
 import dev.platter.node.image.TraceReferrer;
 import dev.platter.plan.StateLayout;
 import dev.platter.registry.Registries;
+import dev.platter.registry.RegistrySettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /** Puts a node together from the parts of this machine. */
 public final class LocalNode {
@@ -101,12 +103,15 @@ public final class LocalNode {
 
   /** Where images come from on this machine. */
   public static ImageSources sources(NodeConfig config) {
-    return sources(config, System.getenv());
+    return new MappedSources(config, System.getenv(), UnaryOperator.identity());
   }
 
-  /** The same for whoever has logins and settings of registries elsewhere. */
-  public static ImageSources sources(NodeConfig config, Map<String, String> environment) {
-    return new MappedSources(config, environment);
+  /**
+   * The same for who imports one, with logins and settings of registries that are theirs: no answer
+   * leads nearer to this machine than who was asked.
+   */
+  public static ImageSources imports(NodeConfig config, Map<String, String> environment) {
+    return new MappedSources(config, environment, RegistrySettings::leadingNoNearer);
   }
 
   /**

@@ -9,6 +9,7 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.image.ImageSources;
 import dev.platter.node.image.WebImage;
+import dev.platter.registry.Credentials;
 import dev.platter.registry.Registries;
 import dev.platter.registry.RegistrySettings;
 import dev.platter.registry.WebFiles;
@@ -17,6 +18,7 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,16 +31,20 @@ import org.jspecify.annotations.Nullable;
 final class MappedSources implements ImageSources {
   private final NodeConfig config;
   private final Map<String, String> environment;
+  private final UnaryOperator<RegistrySettings> rules;
   private @Nullable ImageMap map;
   private @Nullable Registries registries;
   private @Nullable WebFiles web;
 
   /**
    * @param environment says where logins and settings of registries are
+   * @param rules what holds beside those settings
    */
-  MappedSources(NodeConfig config, Map<String, String> environment) {
+  MappedSources(
+      NodeConfig config, Map<String, String> environment, UnaryOperator<RegistrySettings> rules) {
     this.config = config;
     this.environment = environment;
+    this.rules = rules;
   }
 
   static boolean isUrl(String name) {
@@ -155,15 +161,19 @@ final class MappedSources implements ImageSources {
   /** One for all images, since limits on connections are its. */
   private synchronized Registries registries() throws IOException {
     if (registries == null) {
-      registries = Registries.fromEnvironment(environment);
+      registries = new Registries(settings(), Credentials.fromEnvironment(environment));
     }
     return registries;
   }
 
   private synchronized WebFiles web() throws IOException {
     if (web == null) {
-      web = new WebFiles(RegistrySettings.fromEnvironment(environment));
+      web = new WebFiles(settings());
     }
     return web;
+  }
+
+  private RegistrySettings settings() throws IOException {
+    return rules.apply(RegistrySettings.fromEnvironment(environment));
   }
 }

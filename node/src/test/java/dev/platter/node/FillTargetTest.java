@@ -36,7 +36,7 @@ class FillTargetTest {
   }
 
   private FillTarget open(Path path, boolean replace) throws IOException {
-    return FillTarget.of(layout, path, null, 0, replace);
+    return FillTarget.of(layout, path, null, 0, replace, false);
   }
 
   @Test

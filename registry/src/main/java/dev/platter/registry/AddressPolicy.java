@@ -73,6 +73,9 @@ public final class AddressPolicy {
   private static final List<Cidr> SERVICES =
       OWN.stream().filter(cidr -> !cidrs(List.of("127.0.0.0/8", "::/96")).contains(cidr)).toList();
 
+  /** What is far leads to none of the first, what is in a network of ours to none of the second. */
+  private static final List<List<Cidr>> NEARER = List.of(SPECIAL, OWN, SERVICES);
+
   /** IPv6 addresses that lead to the IPv4 address inside them, and where that begins. */
   private static final Cidr NAT64 = Cidr.parse("64:ff9b::/96");
 
@@ -99,7 +102,7 @@ public final class AddressPolicy {
 
   /** No restriction but on redirects: for names that the operator wrote. */
   public static AddressPolicy any() {
-    return new AddressPolicy(List.of(), List.of(), List.of(SPECIAL, OWN, SERVICES));
+    return new AddressPolicy(List.of(), List.of(), NEARER);
   }
 
   /** The same where other addresses are near: for tests, which have no address but loopback. */
@@ -109,12 +112,18 @@ public final class AddressPolicy {
 
   /**
    * Only the internet, and what is {@code allowed} besides: private, loopback, link-local,
-   * multicast, metadata and reserved addresses are refused.
+   * multicast, metadata and reserved addresses are refused. Link-local and metadata addresses are
+   * so in a larger network too: who means them writes them.
    *
    * @param allowed networks such as {@code 10.1.0.0/16} or {@code fd00:1::/32}
    */
   public static AddressPolicy internetAnd(List<String> allowed) {
     return new AddressPolicy(SPECIAL, cidrs(allowed), List.of());
+  }
+
+  /** The same, and no answer leads nearer to this machine than who was asked. */
+  public AddressPolicy leadingNoNearer() {
+    return nearer.isEmpty() ? new AddressPolicy(refused, allowed, NEARER) : this;
   }
 
   /**
@@ -134,7 +143,7 @@ public final class AddressPolicy {
   }
 
   boolean permits(InetAddress address) {
-    if (isAny() || allowed.stream().anyMatch(cidr -> cidr.contains(address))) {
+    if (isAny() || allowed.stream().anyMatch(cidr -> allows(cidr, address))) {
       return true;
     }
     byte[] bytes = address.getAddress();
@@ -145,6 +154,12 @@ public final class AddressPolicy {
       return permits(embedded(bytes, 2));
     }
     return refused.stream().noneMatch(cidr -> cidr.contains(address));
+  }
+
+  private static boolean allows(Cidr network, InetAddress address) {
+    return network.contains(address)
+        && SERVICES.stream()
+            .noneMatch(service -> service.contains(address) && network.bits() < service.bits());
   }
 
   private static InetAddress embedded(byte[] bytes, int start) {

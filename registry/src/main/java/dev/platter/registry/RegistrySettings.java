@@ -33,7 +33,7 @@ public record RegistrySettings(
   private static final int CONNECTIONS = 16;
 
   /** Networks, with commas between them, that images may come from beside the internet. */
-  private static final String NETWORKS = "PLATTER_IMAGE_NETWORKS";
+  public static final String NETWORKS = "PLATTER_IMAGE_NETWORKS";
 
   public RegistrySettings {
     registries = List.copyOf(registries);
@@ -113,6 +113,11 @@ public record RegistrySettings(
   /** The same with another policy, for references that come from tenants. */
   public RegistrySettings restrictedTo(AddressPolicy policy) {
     return new RegistrySettings(registries, certificates, policy, connections, proxies);
+  }
+
+  /** The same for whom no answer may lead nearer to this machine than who was asked. */
+  public RegistrySettings leadingNoNearer() {
+    return restrictedTo(addresses.leadingNoNearer());
   }
 
   /**

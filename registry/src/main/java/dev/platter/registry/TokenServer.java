@@ -22,10 +22,11 @@ import java.util.stream.Collectors;
 /**
  * Where a registry says that tokens are sold.
  *
+ * @param registry who leads there: as with redirects, to nowhere nearer to this machine
  * @param realm checked: never plain HTTP where the registry has HTTPS
  * @param service how the registry calls itself there; may be empty
  */
-record TokenServer(URI realm, String service) {
+record TokenServer(URI registry, URI realm, String service) {
   private static final int MAX_ANSWER = 1 << 20;
   private static final Pattern TOKEN = Pattern.compile("[\\x21-\\x7e]{1,65536}");
   private static final JsonMapper MAPPER = new JsonMapper();
@@ -45,7 +46,9 @@ record TokenServer(URI realm, String service) {
 
   static TokenServer of(URI registry, Challenge challenge) throws RegistryException {
     return new TokenServer(
-        Transport.next(registry, challenge.parameter("realm")), challenge.parameter("service"));
+        registry,
+        Transport.next(registry, challenge.parameter("realm")),
+        challenge.parameter("service"));
   }
 
   /** For {@code image}'s messages; {@code scopes} are all that the token is good for. */
@@ -54,9 +57,11 @@ record TokenServer(URI realm, String service) {
     boolean identity = login.isPresent() && login.get().isIdentityToken();
     HttpResponse<InputStream> response =
         identity
-            ? transport.send(refresh(login.get().password(), scopes), null)
+            ? transport.send(registry, refresh(login.get().password(), scopes), null)
             : transport.send(
-                Call.get(query(scopes), "application/json"), login.map(Login::basic).orElse(null));
+                registry,
+                Call.get(query(scopes), "application/json"),
+                login.map(Login::basic).orElse(null));
     String who = Transport.show(realm);
     try (InputStream body = response.body()) {
       int status = response.statusCode();

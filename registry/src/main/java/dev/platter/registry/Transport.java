@@ -67,10 +67,20 @@ final class Transport {
 
   /** The answer of whoever the redirects led to; any status that is not worth a retry. */
   HttpResponse<InputStream> send(Call call, @Nullable String authorization) throws IOException {
+    return send(call.uri(), call, authorization);
+  }
+
+  /**
+   * The same.
+   *
+   * @param asked who led to what is called
+   */
+  HttpResponse<InputStream> send(URI asked, Call call, @Nullable String authorization)
+      throws IOException {
     URI uri = call.uri();
     @Nullable String credentials = authorization;
     for (int redirects = 0; redirects <= REDIRECTS; redirects++) {
-      HttpResponse<InputStream> response = attempts(call.uri(), call.to(uri), credentials);
+      HttpResponse<InputStream> response = attempts(asked, call.to(uri), credentials);
       int status = response.statusCode();
       // 301 to 303 turn a request into a GET; only 307 and 308 promise to leave it as it is.
       boolean readOnly = call.method().equals("GET") || call.method().equals("HEAD");

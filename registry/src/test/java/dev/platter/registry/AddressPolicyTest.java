@@ -88,6 +88,13 @@ class AddressPolicyTest {
     "10.1.2.3/32, 10.1.2.3, true",
     "0.0.0.0/0, 127.0.0.1, true",
     "0.0.0.0/0, ::1, false",
+    "0.0.0.0/0, 169.254.169.254, false",
+    "100.64.0.0/10, 100.64.0.1, true",
+    "100.64.0.0/10, 100.100.100.200, false",
+    "100.100.100.200/32, 100.100.100.200, true",
+    "fc00::/7, fd00:ec2::254, false",
+    "fc00::/7, fd00:ec3::254, true",
+    "169.254.0.0/16, 169.254.1.1, true",
     "fd00:1::/32, fd00:1:ffff::1, true",
     "fd00:1::/32, fd00:2::1, false",
   })
@@ -118,6 +125,19 @@ class AddressPolicyTest {
   void aDiskIsServedByAnyOtherMachine(String address, boolean permitted) throws IOException {
     assertThat(AddressPolicy.otherMachines().permits(InetAddress.getByName(address)))
         .isEqualTo(permitted);
+  }
+
+  /** Where networks of ours are allowed, who is far may still lead to none of them. */
+  @Test
+  void whatIsAllowedByNameIsNotAllowedToStrangers() throws IOException {
+    AddressPolicy policy = AddressPolicy.internetAnd(List.of("10.0.0.0/8"));
+    policy.requireRedirect("8.8.8.8", "10.0.0.1");
+    assertThatThrownBy(() -> policy.leadingNoNearer().requireRedirect("8.8.8.8", "10.0.0.1"))
+        .hasMessageContaining("8.8.8.8 leads nearer to this machine");
+    policy.leadingNoNearer().requireRedirect("10.0.0.2", "10.0.0.1");
+    policy.leadingNoNearer().require("10.0.0.1");
+    assertThatThrownBy(() -> policy.leadingNoNearer().require("192.168.0.1"))
+        .isInstanceOf(RegistryException.class);
   }
 
   @ParameterizedTest
@@ -156,6 +176,22 @@ class AddressPolicyTest {
     assertRefused(client(thisMachine, registry.host()), "169.254.169.254");
     registry.on("/v2/vm/manifests/v1", redirect("http://127.0.0.2/x"));
     assertRefused(client(thisMachine, registry.host()), "127.0.0.2");
+  }
+
+  /** Whoever runs a registry says where its token server is. */
+  @Test
+  void aTokenServerIsNoNearerThanItsRegistry() {
+    AddressPolicy policy = AddressPolicy.anyBut(List.of("127.0.0.2/32"));
+    registry.on(
+        "/v2/vm/manifests/v1",
+        registry.guarded("-", "Bearer realm=\"http://127.0.0.2:1/token\"", text("")));
+    assertRefused(client(policy, registry.host()), "127.0.0.1 leads nearer to this machine");
+    registry.on(
+        "/v2/vm/manifests/v1",
+        registry.guarded(
+            "-", "Bearer realm=\"http://%s/token\"".formatted(registry.host()), text("")));
+    registry.on("/token", redirect("http://127.0.0.2:1/token"));
+    assertRefused(client(policy, registry.host()), "127.0.0.1 leads nearer to this machine");
   }
 
   @Test

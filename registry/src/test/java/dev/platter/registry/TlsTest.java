@@ -90,6 +90,23 @@ class TlsTest {
         .hasMessageContaining("no secure connection to https://" + registry.host());
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"IP:127.0.0.1 -1", "IP:127.0.0.2 2", "DNS:localhost 2"})
+  void aCertificateThatIsOverOrOfAnotherNameIsRefused(String certificate) throws IOException {
+    var words = certificate.split(" ");
+    DockerRegistry.sh(
+        work,
+        "echo subjectAltName=%s > ext; openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key"
+                .formatted(words[0])
+            + " -CAcreateserial -days %s -extfile ext -out server.crt 2>&1".formatted(words[1]));
+    Path host = serve("");
+    Files.copy(work.resolve("ca.crt"), host.resolve("ca.crt"));
+    assertThatThrownBy(() -> client().resolve())
+        .isInstanceOfSatisfying(
+            RegistryException.class, e -> assertThat(e.kind()).isEqualTo(Kind.PROTOCOL))
+        .hasMessageContaining("no secure connection to https://" + registry.host());
+  }
+
   @Test
   void anInsecureRegistryNeedNotBeTrusted() throws IOException {
     Path host = serve("");

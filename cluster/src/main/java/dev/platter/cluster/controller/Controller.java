@@ -7,6 +7,7 @@ import io.fabric8.kubernetes.client.extended.leaderelection.LeaderCallbacks;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderElectionConfigBuilder;
 import io.fabric8.kubernetes.client.extended.leaderelection.resourcelock.LeaseLock;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -49,6 +50,8 @@ public final class Controller implements AutoCloseable {
    * @param imageGrace how long an image stays in a storage class when no identity wants it
    * @param image Platter's own, for pods that fill claims
    * @param pullPolicy of that image
+   * @param networks that such pods may fetch disks from beside the internet, if the operator says
+   *     which
    * @param uploads who signs for uploads, where clients of CDI can send disks; null elsewhere
    */
   public record Settings(
@@ -57,6 +60,7 @@ public final class Controller implements AutoCloseable {
       Duration imageGrace,
       String image,
       String pullPolicy,
+      Optional<String> networks,
       @Nullable Supplier<Authority> uploads) {}
 
   /**

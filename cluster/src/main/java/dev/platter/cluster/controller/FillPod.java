@@ -6,6 +6,7 @@ import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.Names;
 import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.UploadSecret;
+import dev.platter.registry.RegistrySettings;
 import io.fabric8.kubernetes.api.model.ContainerBuilder;
 import io.fabric8.kubernetes.api.model.ContainerStateTerminated;
 import io.fabric8.kubernetes.api.model.IntOrString;
@@ -16,6 +17,7 @@ import io.fabric8.kubernetes.api.model.Quantity;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * The pod that writes a disk to the volume of a claim and ends. It has no rights at the API server,
@@ -38,8 +40,9 @@ final class FillPod {
    * What the controller knows of its own image, and of registries.
    *
    * @param registries a {@code registries.conf}; empty if the operator wrote none
+   * @param networks that disks may come from beside the internet, if the operator says which
    */
-  record Program(String image, String pullPolicy, String registries) {}
+  record Program(String image, String pullPolicy, String registries, Optional<String> networks) {}
 
   private FillPod() {}
 
@@ -83,6 +86,15 @@ final class FillPod {
             .withDrop("ALL")
             .endCapabilities()
             .endSecurityContext();
+    program
+        .networks()
+        .ifPresent(
+            networks ->
+                container
+                    .addNewEnv()
+                    .withName(RegistrySettings.NETWORKS)
+                    .withValue(FillInputs.literal(networks))
+                    .endEnv());
     if (!inputs.ports().isEmpty()) {
       container
           .withNewReadinessProbe()

@@ -4,7 +4,10 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/** What pods that fill claims run: our own image, with what the operator says of registries. */
+/**
+ * What pods that fill claims run: our own image, with what the operator says of registries and
+ * networks.
+ */
 record OwnProgram(KubernetesClient client, Controller.Settings settings)
     implements Supplier<FillPod.Program> {
   /** The ConfigMap that the nodes' daemons have mounted, if somebody made it. */
@@ -20,6 +23,7 @@ record OwnProgram(KubernetesClient client, Controller.Settings settings)
             .map(found -> found.getData())
             .map(data -> data.get(REGISTRIES))
             .orElse("");
-    return new FillPod.Program(settings.image(), settings.pullPolicy(), registries);
+    return new FillPod.Program(
+        settings.image(), settings.pullPolicy(), registries, settings.networks());
   }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.registry.Reference;
+import dev.platter.registry.RegistrySettings;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.URI;
@@ -27,6 +28,11 @@ final class FillHome {
   private static final String WEB_USER = "PLATTER_WEB_USER";
   private static final String WEB_PASSWORD = "PLATTER_WEB_PASSWORD";
   private static final String WEB_AUTHORIZATION = "PLATTER_WEB_AUTHORIZATION";
+
+  /** As nodes have it, unless the operator says something else. */
+  private static final String PRIVATE_NETWORKS =
+      "10.0.0.0/8,100.64.0.0/10,172.16.0.0/12,192.168.0.0/16,fc00::/7";
+
   private static final String STORE_KEY = "AWS_SECRET_ACCESS_KEY";
 
   /** The files of a Secret, and the variables that say the same. */
@@ -57,6 +63,9 @@ final class FillHome {
       Files.write(host.resolve("ca.crt"), all(authorities.get()));
     }
     var out = new HashMap<>(environment);
+    // Who names the source has the rights of a pod: what the node or a cloud has for it is not
+    // theirs.
+    out.putIfAbsent(RegistrySettings.NETWORKS, PRIVATE_NETWORKS);
     var login = wanted.login();
     if (login.isPresent()) {
       for (var file : LOGIN.entrySet()) {

@@ -71,7 +71,7 @@ public final class FillRun {
       return FillUpload.take(wanted, config.layout(), progress);
     }
     return new DiskImport(
-            source, wanted.target(), wanted.digest(), wanted.format(), wanted.size(), false)
+            source, wanted.target(), wanted.digest(), wanted.format(), wanted.size(), false, true)
         .run(config, all, progress)
         .digest();
   }

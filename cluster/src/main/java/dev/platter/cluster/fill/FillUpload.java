@@ -52,7 +52,8 @@ final class FillUpload {
             false,
             wanted.format(),
             Optional.of(token),
-            PATIENCE);
+            PATIENCE,
+            true);
     try (var server = UploadServer.start(options, context(secret), signed(secret));
         var clock = Executors.newSingleThreadScheduledExecutor()) {
       var _ =

@@ -5,11 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.platter.node.x509.Authority;
 import dev.platter.node.x509.Validity;
+import java.security.Signature;
 import java.time.Instant;
 import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class UploadTokenTest {
   private static final Instant NOW = Instant.parse("2026-01-01T00:00:00Z");
@@ -47,6 +50,35 @@ class UploadTokenTest {
                 List.of(OURS.certificate().getPublicKey(), OTHER.certificate().getPublicKey()),
                 NOW))
         .contains(TOKEN);
+  }
+
+  /** As if the same key were once used for something else. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          "operation":"Upload"                | "operation":"Download"
+          "iss":"platter"                     | "iss":"cdi-apiserver"
+          "iss":"platter"                     | "aud":"platter"
+          "resource":"persistentvolumeclaims" | "resource":"volumesnapshots"
+          "exp":                              | "until":
+          """)
+  void whatWeHaveSignedForSomethingElseIsNothing(String said, String other) throws Exception {
+    var parts = TOKEN.signed(OURS.key()).split("\\.");
+    var json = new String(Base64.getUrlDecoder().decode(parts[1]), UTF_8);
+    assertThat(json).contains(said);
+    assertThat(read(signed(parts[0], json), NOW)).as("signed as we do").contains(TOKEN);
+    assertThat(read(signed(parts[0], json.replace(said, other)), NOW)).isEmpty();
+  }
+
+  private static String signed(String head, String json) throws Exception {
+    var text = head + "." + encoded(json);
+    var signature = Signature.getInstance("SHA256withECDSAinP1363Format");
+    signature.initSign(OURS.key());
+    signature.update(text.getBytes(UTF_8));
+    return text + "." + Base64.getUrlEncoder().withoutPadding().encodeToString(signature.sign());
   }
 
   @Test

@@ -10,6 +10,7 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.utils.Serialization;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** What the pod that fills a claim is told, and what it may. */
@@ -38,7 +39,8 @@ class FillPodTest {
             .endResources()
             .endSpec()
             .build();
-    var program = new FillPod.Program("platter:1", "Never", "[[registry]]");
+    var program =
+        new FillPod.Program("platter:1", "Never", "[[registry]]", Optional.of("10.1.0.0/16"));
     return FillPod.of(source, claim, program, SourceKey.of(source));
   }
 
@@ -87,7 +89,11 @@ class FillPodTest {
     assertThat(pod.getSpec().getAutomountServiceAccountToken()).isFalse();
     assertThat(pod.getSpec().getRestartPolicy()).isEqualTo("Never");
     assertThat(container.getEnv())
-        .anyMatch(it -> it.getName().equals("AWS_REGION") && it.getValue().equals("us-east-1"));
+        .anyMatch(it -> it.getName().equals("AWS_REGION") && it.getValue().equals("us-east-1"))
+        .anyMatch(
+            it ->
+                it.getName().equals("PLATTER_IMAGE_NETWORKS")
+                    && it.getValue().equals("10.1.0.0/16"));
   }
 
   /** What the API of Kubernetes says of {@code $(NAME)} in arguments and variables. */

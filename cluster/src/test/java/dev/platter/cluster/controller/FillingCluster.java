@@ -18,6 +18,7 @@ import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -70,7 +71,7 @@ final class FillingCluster {
   }
 
   PopulateReconciler reconciler() {
-    var program = new FillPod.Program("platter:1", "Never", "");
+    var program = new FillPod.Program("platter:1", "Never", "", Optional.empty());
     return new PopulateReconciler(cluster, () -> program, GRACE, uploads, () -> now);
   }
 

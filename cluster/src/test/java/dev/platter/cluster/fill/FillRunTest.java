@@ -3,6 +3,7 @@ package dev.platter.cluster.fill;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.UploadSecret;
@@ -10,6 +11,7 @@ import dev.platter.cluster.api.UploadToken;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
 import dev.platter.lab.FileServer;
+import dev.platter.lab.LoopDevice;
 import dev.platter.lab.Loopback;
 import dev.platter.lab.Registry;
 import dev.platter.lab.Shell;
@@ -29,6 +31,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What runs in the pod that fills a claim; clients and judges are curl and qemu-img. */
 class FillRunTest {
@@ -70,7 +74,12 @@ class FillRunTest {
   }
 
   private Map<String, String> environment() {
-    return Map.of("HOME", work.resolve("home").toString());
+    return environment("home");
+  }
+
+  /** As of an operator who lets disks come from this machine. */
+  private Map<String, String> environment(String home) {
+    return Map.of("HOME", work.resolve(home).toString(), "PLATTER_IMAGE_NETWORKS", "127.0.0.0/8");
   }
 
   private FillResult result() throws IOException {
@@ -185,6 +194,28 @@ class FillRunTest {
     }
   }
 
+  /** As thick LVM and SANs give them: with what a volume held that was deleted. */
+  @Test
+  void aDeviceThatWasMadeForADiskIsTakenWhateverIsOnItAndByTheNextPodToo() throws Exception {
+    assumeTrue(LoopDevice.isPossible(), "no loop devices: not root, or no driver");
+    var old = work.resolve("old");
+    Shell.run("sh", "-c", "head -c 8M /dev/urandom > " + old);
+    try (var device = LoopDevice.attach(old);
+        var web = FileServer.http(work)) {
+      volume = device.path();
+      var source = web.url("disk.qcow2");
+      assertThatExceptionOfType(PlatterException.class)
+          .isThrownBy(
+              () ->
+                  FillRun.run(
+                      wanted(source, Optional.of(Digest.of(new byte[1])), null, 0), environment()));
+      assertThat(result().reason()).isEqualTo("Refused");
+      FillRun.run(wanted(source, Optional.empty(), null, 0), environment("next"));
+      assertThat(result().reason()).isEqualTo("Filled");
+      Shell.run("qemu-img", "compare", "-f", "raw", "-F", "qcow2", volume, disk);
+    }
+  }
+
   @Test
   void theFilesOfAnArchiveAreBrought() throws Exception {
     Shell.run(
@@ -201,6 +232,26 @@ class FillRunTest {
     }
     Shell.run(
         "diff", "-r", "--no-dereference", "-x", "disk.img.json", work.resolve("tree"), volume);
+  }
+
+  /** What only a node has, and clouds for their machines. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "http://127.0.0.1:1/disk",
+        "http://169.254.169.254/latest/",
+        "http://100.100.100.200/latest/",
+        "http://[fd00:ec2::254]/latest/",
+        "docker://169.254.169.254/disk:1",
+        "s3://bucket/key"
+      })
+  void whatIsNoServerForPodsIsNotAskedThoughItWasNamed(String source) {
+    var unsaid =
+        Map.of(
+            "HOME", work.resolve("home").toString(), "AWS_ENDPOINT_URL", "http://169.254.169.254");
+    assertThatExceptionOfType(PlatterException.class)
+        .isThrownBy(() -> FillRun.run(wanted(source, Optional.empty(), null, 0), unsaid))
+        .withMessageContaining("refused to go to");
   }
 
   @Test

@@ -15,6 +15,7 @@ import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -86,7 +87,13 @@ final class ApiCluster implements AutoCloseable {
         Controller.start(
             client,
             new Controller.Settings(
-                Install.DEFAULT_NAMESPACE, "one", imageGrace, "platter:1", "Never", uploads),
+                Install.DEFAULT_NAMESPACE,
+                "one",
+                imageGrace,
+                "platter:1",
+                "Never",
+                Optional.empty(),
+                uploads),
             new Metrics());
   }
 

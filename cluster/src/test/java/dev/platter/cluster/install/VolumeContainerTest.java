@@ -22,6 +22,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -74,6 +75,7 @@ class VolumeContainerTest {
                       Duration.ofMinutes(10),
                       "platter:1",
                       "Never",
+                      Optional.empty(),
                       null),
                   new Metrics())) {
         webhook.redirect();

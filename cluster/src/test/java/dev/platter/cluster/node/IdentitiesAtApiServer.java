@@ -31,6 +31,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Predicate;
 import org.awaitility.core.ConditionTimeoutException;
 
@@ -134,6 +135,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
                 Duration.ofMinutes(10),
                 "platter:1",
                 "Never",
+                Optional.empty(),
                 null),
             new Metrics()));
   }

@@ -24,6 +24,7 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -101,7 +102,13 @@ class UploadsAtApiServerTest {
         Controller.start(
             client,
             new Controller.Settings(
-                NAMESPACE, "one", Duration.ofMinutes(10), "platter:1", "Never", uploads::signer),
+                NAMESPACE,
+                "one",
+                Duration.ofMinutes(10),
+                "platter:1",
+                "Never",
+                Optional.empty(),
+                uploads::signer),
             new Metrics());
   }
 

@@ -51,7 +51,7 @@ final class Unpacked extends BufferStream {
                 ? Lzma.open(whole, XZ_KIB * 1024L)
                 : new XZInputStream(new BufferedInputStream(whole, BUFFER), XZ_KIB));
       }
-      if (starts(first, 0x28, 0xb5, 0x2f, 0xfd)) {
+      if (starts(first, 0x28, 0xb5, 0x2f, 0xfd) || startsSkippable(first)) {
         return packed(new ZstdInputStream(whole).setLongMax(ZSTD_WINDOW_LOG).setContinuous(false));
       }
     } catch (IOException e) {
@@ -67,6 +67,15 @@ final class Unpacked extends BufferStream {
       }
     }
     return true;
+  }
+
+  /** A frame that pzstd begins with, for its own use. */
+  private static boolean startsSkippable(byte[] first) {
+    return first.length >= 4
+        && (first[0] & 0xf0) == 0x50
+        && first[1] == 0x2a
+        && first[2] == 0x4d
+        && first[3] == 0x18;
   }
 
   boolean isPacked() {

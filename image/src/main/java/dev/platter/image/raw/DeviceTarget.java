@@ -20,16 +20,17 @@ final class DeviceTarget implements RawTarget {
   private final NativeFile device;
   private final int sector;
   private final boolean mayPunch;
+  private final boolean found;
   private boolean blank;
 
-  DeviceTarget(NativeFile device) {
-    this(device, true);
-  }
-
-  DeviceTarget(NativeFile device, boolean mayPunch) {
+  /**
+   * @param found whether all of it reads as zeros now: then none need be sent
+   */
+  DeviceTarget(NativeFile device, boolean mayPunch, boolean found) {
     this.device = device;
     this.sector = device.sectorSize();
     this.mayPunch = mayPunch;
+    this.found = found;
   }
 
   @Override
@@ -43,6 +44,7 @@ final class DeviceTarget implements RawTarget {
     if (blank && whole < size) {
       writeThroughCache(ByteBuffer.allocateDirect((int) (size - whole)), whole);
     }
+    blank |= found;
   }
 
   @Override

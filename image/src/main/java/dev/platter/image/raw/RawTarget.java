@@ -32,7 +32,16 @@ public sealed interface RawTarget extends Closeable permits FileTarget, DeviceTa
 
   /** A block device, whatever it holds. It is written past the page cache. */
   static RawTarget device(Path device) throws IOException {
-    return new DeviceTarget(NativeFile.openDevice(device));
+    return device(device, false);
+  }
+
+  /**
+   * The same.
+   *
+   * @param blank whether somebody has just seen that all of it reads as zeros
+   */
+  static RawTarget device(Path device, boolean blank) throws IOException {
+    return new DeviceTarget(NativeFile.openDevice(device), true, blank);
   }
 
   /**

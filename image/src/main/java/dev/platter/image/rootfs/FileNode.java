@@ -53,7 +53,10 @@ final class FileNode {
   /** Of a directory; the root is its own. */
   @Nullable FileNode parent;
 
-  /** Whether the layer that is being applied has it, so that its whiteouts do not mean it. */
+  /**
+   * Whether the layer that is being applied has it, by all its names, so that its whiteouts do not
+   * mean it.
+   */
   boolean ofLayer;
 
   FileNode(int number, int mode) {

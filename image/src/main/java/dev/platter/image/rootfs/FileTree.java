@@ -9,7 +9,9 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -34,15 +36,20 @@ final class FileTree {
   /** Inodes to be written for this layer, be they gone. */
   private final BitSet changed = new BitSet();
 
+  /** Names that this layer gave to files which have others from lower layers. */
+  private final Set<Name> given = new HashSet<>();
+
   private int nextInode;
   private int nextBlock;
   private long text;
+
+  private record Name(int directory, String name) {}
 
   /** Of an image without a layer. */
   FileTree() {
     this(Geometry.FIRST_INODE, Geometry.DATA);
     root.mode = FileNode.DIRECTORY | 0755;
-    touch(root);
+    own(root);
   }
 
   /** Of a tree that is read back; it has a root and nothing else yet. */
@@ -92,8 +99,13 @@ final class FileTree {
     return first;
   }
 
-  void touch(FileNode node) {
+  /** This layer has it, and not only something below it or another name of it. */
+  void own(FileNode node) {
     node.ofLayer = true;
+    touch(node);
+  }
+
+  private void touch(FileNode node) {
     changed.set(node.number);
   }
 
@@ -119,7 +131,7 @@ final class FileTree {
     }
     var node = new FileNode(nextInode++, mode);
     nodes.put(node.number, node);
-    touch(node);
+    own(node);
     return node;
   }
 
@@ -159,7 +171,7 @@ final class FileTree {
         continue;
       }
       var next = at.children.get(name);
-      if (next != null && next.isLink() && next.ofLayer) {
+      if (next != null && next.isLink() && isOwn(at, name, next)) {
         if (++hops > MOST_HOPS) {
           throw new BadImageException(
               "the layer has a path through links without end: "
@@ -174,6 +186,7 @@ final class FileTree {
       }
       if (next == null || !next.isDirectory()) {
         next = create(FileNode.DIRECTORY | 0755);
+        next.ofLayer = false; // Until something is put there: see keep().
         next.parent = at;
         put(at, name, next);
       }
@@ -218,6 +231,18 @@ final class FileTree {
     touch(node);
   }
 
+  /** The same for another name: those that the file has from lower layers stay theirs. */
+  void link(FileNode directory, String name, FileNode node) throws BadImageException {
+    put(directory, name, node);
+    if (!node.ofLayer) {
+      given.add(new Name(directory.number, name));
+    }
+  }
+
+  private boolean isOwn(FileNode directory, String name, FileNode node) {
+    return node.ofLayer || given.contains(new Name(directory.number, name));
+  }
+
   /** No whiteout of this layer hides the way to what the layer puts there. */
   void keep(FileNode directory) {
     for (var at = directory; at != root; at = parent(at)) {
@@ -231,7 +256,7 @@ final class FileTree {
     if (node == null) {
       return;
     }
-    if (!node.ofLayer) {
+    if (!isOwn(directory, name, node)) {
       directory.children.remove(name);
       touch(directory);
       drop(node);

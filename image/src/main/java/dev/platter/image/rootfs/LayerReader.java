@@ -48,7 +48,6 @@ final class LayerReader {
     var name = path.getLast();
     if (name.equals(OPAQUE)) {
       tree.hideAll(directory);
-      tree.touch(directory);
     } else if (name.startsWith(WHITEOUT)) {
       if (!name.startsWith(AUFS)) {
         tree.hide(directory, name.substring(WHITEOUT.length()));
@@ -79,7 +78,7 @@ final class LayerReader {
         make(file, attributes, directory, name);
       }
       case SYMBOLIC_LINK -> make(link(entry), attributes, directory, name);
-      case HARD_LINK -> tree.put(directory, name, linked(entry));
+      case HARD_LINK -> tree.link(directory, name, linked(entry));
       case OTHER -> make(special(entry, attributes), attributes, directory, name);
     }
   }
@@ -100,7 +99,7 @@ final class LayerReader {
     for (var value : node.xattrs.values()) {
       tree.count(value.length + 128L);
     }
-    tree.touch(node);
+    tree.own(node);
   }
 
   private FileNode link(TarEntry entry) throws IOException {

@@ -115,6 +115,21 @@ class DiskFillTest {
         .isLessThanOrEqualTo(Qemu.allocated(theirs) + 65536);
   }
 
+  /** Its first frame is one to be skipped, that says how long the next is. */
+  @Test
+  void whatPzstdPacksIsUnpackedAsPzstdDoes() throws IOException {
+    ForeignTool.sh(dir, "pzstd -q -p 2 -k " + raw + " -o packed");
+    Path packed = dir.resolve("packed");
+    byte[] first = new byte[4];
+    try (InputStream in = Files.newInputStream(packed)) {
+      in.readNBytes(first, 0, 4);
+    }
+    assertThat(first).containsExactly(0x50, 0x2a, 0x4d, 0x18);
+    Filled filled = stream(packed, dir.resolve("ours"));
+    assertThat(filled.format()).isEqualTo(Format.RAW);
+    ForeignTool.sh(dir, "pzstd -q -dc packed | cmp - ours");
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"zlib", "zstd"})
   void packedClustersAreUnpackedAsTheyCome(String method) throws IOException {

@@ -30,7 +30,8 @@ class RawTargetTest {
     System.arraycopy(data, 0, disk, 1_000_000, data.length);
     try (Loop loop = new Loop(dir, "4M")) {
       Qemu.io(loop.device(), "raw", "write -P 255 0 4M");
-      try (RawTarget target = new DeviceTarget(NativeFile.openDevice(loop.device()), false)) {
+      try (RawTarget target =
+          new DeviceTarget(NativeFile.openDevice(loop.device()), false, false)) {
         target.begin(size);
         target.zero(0, 1_000_000);
         target.write(direct(data), 1_000_000);
@@ -41,6 +42,23 @@ class RawTargetTest {
       byte[] seen = Files.readAllBytes(loop.device());
       assertThat(Arrays.mismatch(disk, Arrays.copyOf(seen, size))).isEqualTo(-1);
       assertThat(seen[size]).isEqualTo((byte) -1);
+    }
+  }
+
+  /** A disk behind it takes no room for zeros that it has already. */
+  @Test
+  void aDeviceThatReadAsZerosIsNotSentThem() throws IOException {
+    byte[] data = MixedBytes.of(1 << 20, 3);
+    try (Loop loop = new Loop(dir, "64M")) {
+      try (RawTarget target = new DeviceTarget(NativeFile.openDevice(loop.device()), false, true)) {
+        target.beginBlank(64 << 20);
+        target.write(direct(data), 1 << 20);
+        target.zero(8 << 20, 8 << 20);
+        target.force();
+      }
+      assertThat(Qemu.allocated(dir.resolve("loop.img"))).isLessThan(2 << 20);
+      byte[] seen = Files.readAllBytes(loop.device());
+      assertThat(Arrays.copyOfRange(seen, 1 << 20, 2 << 20)).isEqualTo(data);
     }
   }
 

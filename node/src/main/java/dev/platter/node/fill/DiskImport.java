@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param size how large the disk of a volume should be, 0 for as large as what comes
  * @param replace whether what Platter has put there before may be lost
+ * @param made whether the target was made for this and is nobody else's, whatever a device holds
  */
 public record DiskImport(
     String source,
@@ -29,10 +30,22 @@ public record DiskImport(
     Optional<Digest> digest,
     @Nullable Format format,
     long size,
-    boolean replace) {
+    boolean replace,
+    boolean made) {
   static {
     // A disk comes in fewer, larger pieces. The JDK's client looks once, when it is first used.
     System.getProperties().putIfAbsent("jdk.httpclient.bufsize", Integer.toString(128 << 10));
+  }
+
+  /** To what somebody has named. */
+  public DiskImport(
+      String source,
+      Path target,
+      Optional<Digest> digest,
+      @Nullable Format format,
+      long size,
+      boolean replace) {
+    this(source, target, digest, format, size, replace, false);
   }
 
   /**
@@ -64,14 +77,14 @@ public record DiskImport(
 
   private Done fill(NodeConfig config, Map<String, String> environment, Progress progress)
       throws IOException {
-    var from = ImportSource.of(source, LocalNode.sources(config, environment), environment);
+    var from = ImportSource.of(source, LocalNode.imports(config, environment), environment);
     if (format == Format.TAR && from instanceof ImageImport) {
       throw PlatterException.of(
           Code.INVALID,
           "a container image has a disk in it, and is no archive: " + source,
           "Leave --format out, or name an address or a file.");
     }
-    try (var to = FillTarget.of(config.layout(), target, format, size, replace)) {
+    try (var to = FillTarget.of(config.layout(), target, format, size, replace, made)) {
       var held = to.held(from.name(), digest);
       if (held.isPresent()) {
         return new Done(from.name(), held.get().digest(), true, Optional.empty());

@@ -42,7 +42,8 @@ import org.jspecify.annotations.Nullable;
  * nothing that has another.
  *
  * <p>Tunnels lose the end of what goes through them now and then, and say nothing. So the server is
- * asked on another connection how far it has come, and one on which nothing moves is given up.
+ * asked on another connection how far it has come, and one on which nothing moves is given up;
+ * unless the server says that it is the one who is waited for.
  *
  * @param tries how often in a row nothing may come of it
  * @param still for how long there may be no answer before the server is asked; twice that, and it
@@ -71,6 +72,9 @@ public record DiskUpload(
     if (!Files.isRegularFile(file)) {
       throw PlatterException.of(
           Code.NOT_FOUND, "there is no file " + file, "Name the file of a disk.");
+    }
+    if (Files.size(file) == 0) {
+      throw PlatterException.of(Code.INVALID, file + " is empty", "Name the file of a disk.");
     }
     var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
     if (tls != null) {
@@ -135,7 +139,11 @@ public record DiskUpload(
           throw unavailable(e);
         }
         sleep();
-        offset = offset(client, length);
+        var there = there(client, length);
+        offset = there.next(length);
+        if (there.busy) {
+          failures = -1; // It lives, and will read on.
+        }
       }
     }
   }
@@ -155,25 +163,32 @@ public record DiskUpload(
     return request;
   }
 
-  /** Where the server wants to go on; 0 if it knows of nothing, or is away. */
-  private long offset(HttpClient client, long length) throws IOException {
-    var there = there(client, length);
-    return there < length ? Math.max(0, there) : 0;
+  /**
+   * How far the server is.
+   *
+   * @param bytes how much of the file it has; -1 if it knows of nothing, or is away
+   * @param busy whether it does not read, since it has more to do with what has come
+   */
+  private record There(long bytes, boolean busy) {
+    /** Where to go on. */
+    long next(long length) {
+      return bytes < length ? Math.max(0, bytes) : 0;
+    }
   }
 
-  /** How much of it the server has; -1 if it knows of nothing, or is away. */
-  private long there(HttpClient client, long length) throws IOException {
+  private There there(HttpClient client, long length) throws IOException {
     try {
       var there =
           client.send(
               request().timeout(Duration.ofSeconds(30)).HEAD().build(), BodyHandlers.discarding());
       var total = there.headers().firstValueAsLong("Upload-Length").orElse(-1);
       var offset = there.headers().firstValueAsLong("Upload-Offset").orElse(-1);
-      return total == length ? offset : -1;
+      var busy = there.headers().firstValue("Upload-Busy").filter("?1"::equals).isPresent();
+      return new There(total == length ? offset : -1, busy);
     } catch (InterruptedException e) {
       throw interrupted();
     } catch (IOException e) {
-      return -1;
+      return new There(-1, false);
     }
   }
 
@@ -186,10 +201,11 @@ public record DiskUpload(
           return answer.get(still.toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
           var now = there(client, length);
-          if (now == before && now < length) { // With all of it, the server may take its time.
-            throw new Again(shown() + ": nothing moves after " + Math.max(0, now) + " bytes");
+          // With all of it, the server may take its time.
+          if (now.bytes == before && now.bytes < length && !now.busy) {
+            throw new Again(shown() + ": nothing moves after " + Math.max(0, now.bytes) + " bytes");
           }
-          before = now;
+          before = now.bytes;
         }
       }
     } catch (ExecutionException e) {
@@ -239,7 +255,13 @@ public record DiskUpload(
     var reason = body.path("reason").asText();
     return switch (response.statusCode()) {
       case 201 -> complete(body, sent);
-      case 400, 502, 503, 504 -> throw new Again(shown() + ": " + message);
+      case 400, 502, 503, 504 -> {
+        if (reason.equals("Request")) {
+          throw refusal(
+              Code.INVALID, message, "Is that an upload server, and of the same version?");
+        }
+        throw new Again(shown() + ": " + message);
+      }
       case 409 -> {
         if (reason.equals("Offset")) {
           throw new Again(shown() + ": " + message);

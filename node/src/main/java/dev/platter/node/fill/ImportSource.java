@@ -24,7 +24,9 @@ interface ImportSource {
       throws IOException {
     if (text.startsWith("http://") || text.startsWith("https://")) {
       return new WebImport(
-          text, RegistrySettings.fromEnvironment(environment), WebLogin.of(environment));
+          text,
+          RegistrySettings.fromEnvironment(environment).leadingNoNearer(),
+          WebLogin.of(environment));
     }
     if (text.startsWith(S3Import.SCHEME)) {
       return S3Import.of(text, environment, Instant.now());

@@ -54,7 +54,9 @@ final class S3Import implements ImportSource {
     return new S3Import(
         text,
         new WebImport(
-            address.toString(), RegistrySettings.fromEnvironment(environment), WebLogin.NONE));
+            address.toString(),
+            RegistrySettings.fromEnvironment(environment).leadingNoNearer(),
+            WebLogin.NONE));
   }
 
   private static Optional<String> key(Map<String, String> environment, String name) {

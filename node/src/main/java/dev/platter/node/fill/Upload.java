@@ -39,6 +39,7 @@ final class Upload implements AutoCloseable {
   private Map<String, Object> told = Map.of();
   private boolean busy;
   private boolean begun;
+  private volatile boolean waits;
   private final AtomicLong offset = new AtomicLong();
   private volatile long total = -1;
 
@@ -66,6 +67,14 @@ final class Upload implements AutoCloseable {
 
   long total() {
     return total;
+  }
+
+  /**
+   * Whether a sender waits for us: what has come is not where it belongs yet, or the device is made
+   * blank.
+   */
+  synchronized boolean isBusy() {
+    return busy && !waits;
   }
 
   synchronized Optional<Digest> done() {
@@ -188,11 +197,14 @@ final class Upload implements AutoCloseable {
     }
   }
 
-  private static int read(Part part, ByteBuffer piece, long most) throws Broken {
+  private int read(Part part, ByteBuffer piece, long most) throws Broken {
+    waits = true;
     try {
       return part.body.read(piece.limit((int) Math.min(piece.limit(), most)));
     } catch (IOException e) {
       throw new Broken("the connection broke", e);
+    } finally {
+      waits = false;
     }
   }
 

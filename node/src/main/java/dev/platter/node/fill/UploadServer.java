@@ -52,6 +52,7 @@ public final class UploadServer implements AutoCloseable {
    * @param size how large the disk of a volume should be, 0 for as large as what comes
    * @param token what clients must have; empty if everybody may send
    * @param patience how long a client may send next to nothing
+   * @param made whether the target was made for this and is nobody else's, whatever a device holds
    */
   public record Options(
       InetSocketAddress listen,
@@ -61,7 +62,21 @@ public final class UploadServer implements AutoCloseable {
       boolean replace,
       @Nullable Format format,
       Optional<String> token,
-      Duration patience) {}
+      Duration patience,
+      boolean made) {
+    /** For a target that somebody has named. */
+    public Options(
+        InetSocketAddress listen,
+        StateLayout layout,
+        Path target,
+        long size,
+        boolean replace,
+        @Nullable Format format,
+        Optional<String> token,
+        Duration patience) {
+      this(listen, layout, target, size, replace, format, token, patience, false);
+    }
+  }
 
   private final Listener listener;
   private final Upload upload;
@@ -95,7 +110,18 @@ public final class UploadServer implements AutoCloseable {
       Options options, @Nullable SSLContext tls, Predicate<String> also) throws IOException {
     var target =
         FillTarget.of(
-            options.layout, options.target, options.format, options.size, options.replace);
+            options.layout,
+            options.target,
+            options.format,
+            options.size,
+            options.replace,
+            options.made);
+    return start(target, options, tls, also);
+  }
+
+  static UploadServer start(
+      FillTarget target, Options options, @Nullable SSLContext tls, Predicate<String> also)
+      throws IOException {
     try {
       var server = new UploadServer(new Upload(target, options.format), options, tls, also);
       if (server.upload.done().isPresent()) {
@@ -257,6 +283,9 @@ public final class UploadServer implements AutoCloseable {
     headers.put("Content-Type", "application/json");
     headers.put("Upload-Offset", Long.toString(upload.offset()));
     headers.put("Upload-Complete", upload.done().isPresent() ? "?1" : "?0");
+    if (upload.isBusy()) {
+      headers.put("Upload-Busy", "?1");
+    }
     if (upload.total() >= 0) {
       headers.put("Upload-Length", Long.toString(upload.total()));
     }

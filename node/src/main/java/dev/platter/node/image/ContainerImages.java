@@ -5,6 +5,7 @@ import dev.platter.image.Digest;
 import dev.platter.image.oci.ContainerConfig;
 import dev.platter.image.oci.Descriptor;
 import dev.platter.image.oci.LayerStream;
+import dev.platter.image.oci.Manifest;
 import dev.platter.image.rootfs.RootLayer;
 import dev.platter.model.ImageLogins;
 import dev.platter.node.durable.Durable;
@@ -63,6 +64,7 @@ public final class ContainerImages {
         () -> {
           var found = sources.find(reference, logins);
           var image = found.resolve(Images.BytesDone.NOBODY);
+          requireSize(image.manifest());
           var config = ContainerConfig.read(found.source(), image.manifest());
           return new ContainerImage(
               image.descriptor().digest().toString(),
@@ -75,6 +77,18 @@ public final class ContainerImages {
                   config.directory(),
                   config.stopSignal()));
         });
+  }
+
+  /** Packed they are no larger than what they unpack to, and that has to fit on the disk. */
+  private static void requireSize(Manifest manifest) throws BadImageException {
+    var left = RootLayer.DISK_SIZE;
+    for (var layer : manifest.layers()) {
+      if (layer.size() > left) {
+        throw new BadImageException(
+            "its layers have more than the limit of %d bytes".formatted(RootLayer.DISK_SIZE));
+      }
+      left -= layer.size();
+    }
   }
 
   /** As the image specification has it: the first is its own, each other one is of all below. */
@@ -138,11 +152,19 @@ public final class ContainerImages {
       throws IOException {
     var chains = step.image().layers();
     var manifest = found.source().resolve(step.image().digest()).manifest();
+    requireSize(manifest);
     var config = ContainerConfig.read(found.source(), manifest);
     if (!chains(config.diffIds()).equals(chains)) {
       throw new BadImageException("it has other layers than before");
     }
     var total = manifest.layers().stream().mapToLong(Descriptor::size).sum();
+    var missing = 0L;
+    for (var i = 0; i < chains.size(); i++) {
+      missing += isHere(chains.get(i)) ? 0 : manifest.layers().get(i).size();
+    }
+    if (missing > 0) {
+      new Room(layout.layers(), "the layers of " + step.reference()).require(missing);
+    }
     var done = 0L;
     for (var i = 0; i < chains.size(); i++) {
       progress.bytes(Images.BytesDone.LAYERS, done, total);

@@ -6,6 +6,7 @@ import dev.platter.image.BadImageException;
 import dev.platter.image.Digest;
 import dev.platter.image.Printable;
 import dev.platter.image.oci.Descriptor;
+import dev.platter.model.PlatterException;
 import dev.platter.node.durable.Cancellation;
 import dev.platter.node.durable.Durable;
 import java.io.IOException;
@@ -32,6 +33,7 @@ public final class LayerProcess implements LayerMaker {
   private static final String HEAP = "-Xmx640m";
 
   private static final int REFUSED = 7;
+  private static final int NO_ROOM = 8;
   private static final int OUT_OF_MEMORY = 3;
   private static final int MOST_MINUTES = 15;
   private static final int MOST_MESSAGE = 2000;
@@ -45,7 +47,7 @@ public final class LayerProcess implements LayerMaker {
     var blob = directory.resolve("blob");
     var said = directory.resolve("said");
     try (packed) {
-      Files.copy(packed, blob);
+      Files.copy(Room.ofLayer(directory, layer).watched(packed), blob);
     }
     var builder =
         new ProcessBuilder(command(directory, below, layer, diffId))
@@ -117,6 +119,9 @@ public final class LayerProcess implements LayerMaker {
     try (var in = Files.newInputStream(file)) {
       said = Printable.of(new String(in.readNBytes(MOST_MESSAGE), UTF_8).strip(), MOST_MESSAGE);
     }
+    if (status == NO_ROOM) {
+      throw Room.none(said);
+    }
     throw switch (status) {
       case REFUSED ->
           new BadImageException(
@@ -140,6 +145,9 @@ public final class LayerProcess implements LayerMaker {
     } catch (BadImageException e) {
       System.out.println(e.getMessage());
       System.exit(REFUSED);
+    } catch (PlatterException e) {
+      System.out.println(e.getMessage());
+      System.exit(NO_ROOM);
     }
   }
 }

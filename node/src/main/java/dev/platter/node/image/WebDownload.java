@@ -6,7 +6,6 @@ import dev.platter.image.ForeignFormat;
 import dev.platter.image.qcow2.Limits;
 import dev.platter.image.qcow2.Qcow2Reader;
 import dev.platter.model.PlatterException;
-import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.StateLayout;
 import dev.platter.registry.RegistryException;
 import dev.platter.registry.WebFiles;
@@ -34,7 +33,6 @@ import org.jspecify.annotations.Nullable;
 final class WebDownload {
   private static final int BUFFER = 256 << 10;
   private static final long BETWEEN_NOTES = 64 << 20;
-  private static final long ROOM_TO_LEAVE = 256 << 20;
   private static final int TRIES = 4;
   private static final byte[] QCOW2 = {'Q', 'F', 'I', (byte) 0xfb};
 
@@ -48,6 +46,7 @@ final class WebDownload {
   }
 
   private final StateLayout layout;
+  private final Room room;
   private final WebStore store;
   private final WebFiles files;
   private final String url;
@@ -72,6 +71,7 @@ final class WebDownload {
       Bounds bounds,
       Images.BytesDone progress) {
     this.layout = layout;
+    this.room = new Room(layout.web(), url);
     this.store = new WebStore(layout);
     this.files = files;
     this.url = url;
@@ -192,20 +192,11 @@ final class WebDownload {
     if (bytes.size() > bounds.bytes) {
       throw tooLong();
     }
-    requireRoom(Math.max(0, bytes.size()));
+    room.require(Math.max(0, bytes.size()));
   }
 
   private BadImageException tooLong() {
     return new BadImageException("the file has more than the limit of " + bounds.bytes + " bytes");
-  }
-
-  private void requireRoom(long bytes) throws IOException {
-    if (Files.getFileStore(layout.web()).getUsableSpace() - bytes < ROOM_TO_LEAVE) {
-      throw PlatterException.of(
-          Code.UNAVAILABLE,
-          "there is no room for " + url + " in " + layout.web(),
-          "Make room, for example with 'platter gc', and try again.");
-    }
   }
 
   /** Counts and hashes what came; stops what will not be used as soon as that is known. */
@@ -233,7 +224,7 @@ final class WebDownload {
 
   /** Bytes are on the disk before the note that counts them. */
   private void note(FileChannel file) throws IOException {
-    requireRoom(0);
+    room.require(0);
     file.force(false);
     store.keep(url, new WebStore.Part(version.tag(), version.modified(), size, done));
     noted = done;

@@ -4,9 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.platter.image.Digest;
+import dev.platter.image.fill.Fill;
+import dev.platter.image.fill.Filled;
+import dev.platter.image.fill.Format;
+import dev.platter.lab.Shell;
+import dev.platter.node.FillTarget;
 import dev.platter.node.Progress;
+import dev.platter.plan.FillRecord;
+import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
@@ -14,8 +25,15 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Connections break, or are lost without a word, and the disk comes all the same. */
 class BrokenUploadTest extends UploadScene {
@@ -55,6 +73,11 @@ class BrokenUploadTest extends UploadScene {
 
   /** To a server; of the first connection the end is lost, and nobody says so. */
   private static ServerSocket losingTunnel(UploadServer server, int kept) throws IOException {
+    return tunnel(server, kept, new AtomicInteger());
+  }
+
+  private static ServerSocket tunnel(UploadServer server, int kept, AtomicInteger connections)
+      throws IOException {
     var tunnel = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     Thread.ofVirtual()
         .start(
@@ -62,6 +85,7 @@ class BrokenUploadTest extends UploadScene {
               try {
                 for (var left = kept; ; left = Integer.MAX_VALUE) {
                   var from = tunnel.accept();
+                  connections.incrementAndGet();
                   var to = new Socket(InetAddress.getLoopbackAddress(), server.address().getPort());
                   var most = left;
                   Thread.ofVirtual().start(() -> pipe(from, to, most));
@@ -100,6 +124,105 @@ class BrokenUploadTest extends UploadScene {
                   qcow2, url, Optional.of(TOKEN), 3, Duration.ofMillis(50), Duration.ofSeconds(1))
               .run(Progress.NONE);
       assertThat(done.sent()).as("of the second time").isLessThan(2 << 20);
+      assertIsThere();
+    }
+  }
+
+  /** As a device that is sent zeros first. */
+  private record Slow(FillTarget target, CountDownLatch blank) implements FillTarget {
+    @Override
+    public Optional<FillRecord> held(String source, Optional<Digest> digest) throws IOException {
+      return target.held(source, digest);
+    }
+
+    @Override
+    public void begin(String source) throws IOException {
+      target.begin(source);
+    }
+
+    @Override
+    public Fill open(@Nullable Format format, Optional<Digest> expected, LongConsumer progress)
+        throws IOException {
+      try {
+        blank.await();
+      } catch (InterruptedException e) {
+        throw new InterruptedIOException();
+      }
+      return target.open(format, expected, progress);
+    }
+
+    @Override
+    public void complete(Filled filled) throws IOException {
+      target.complete(filled);
+    }
+
+    @Override
+    public void close() throws IOException {
+      target.close();
+    }
+  }
+
+  /** Until nobody reads. */
+  private static void sendAndGo(UploadServer server, byte[] bytes) throws IOException {
+    try (var socket = put(server, bytes.length, new byte[0])) {
+      Thread.ofVirtual()
+          .start(
+              () -> {
+                try {
+                  socket.getOutputStream().write(bytes);
+                } catch (IOException e) {
+                  // It was closed.
+                }
+              });
+      await()
+          .until(
+              () ->
+                  Shell.run("curl", "-sI", "-H", "Authorization: Bearer " + TOKEN, url(server, "/"))
+                      .contains("Upload-Busy: ?1"));
+    }
+  }
+
+  /** Neither by who sends, nor by who comes when that one has gone. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  @Timeout(60)
+  void aServerThatIsBusyItselfIsWaitedFor(boolean another) throws Exception {
+    var bytes = Files.readAllBytes(raw); // Longer than what it takes before it is blank.
+    var layout = new StateLayout(dir.resolve("state"), dir.resolve("run"));
+    var target =
+        new Slow(FillTarget.of(layout, volume, null, 0, false, false), new CountDownLatch(1));
+    var options =
+        new UploadServer.Options(
+            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+            layout,
+            volume,
+            0,
+            false,
+            null,
+            Optional.of(TOKEN),
+            Duration.ofMinutes(9));
+    var connections = new AtomicInteger();
+    try (var server = UploadServer.start(target, options, null, _ -> false);
+        var tunnel = tunnel(server, Integer.MAX_VALUE, connections)) {
+      if (another) {
+        sendAndGo(server, bytes);
+      }
+      var url = URI.create("http://127.0.0.1:" + tunnel.getLocalPort() + "/disk");
+      var upload =
+          new DiskUpload(
+              raw, url, Optional.of(TOKEN), 1, Duration.ofMillis(50), Duration.ofMillis(100));
+      var done =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try {
+                  return upload.run(Progress.NONE);
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+              });
+      await().until(() -> connections.get() > 12 || done.isDone());
+      target.blank.countDown();
+      assertThat(done.join().digest()).isEqualTo(Digest.of(bytes).toString());
       assertIsThere();
     }
   }

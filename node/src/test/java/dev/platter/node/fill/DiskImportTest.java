@@ -119,6 +119,42 @@ class DiskImportTest {
                     .noneMatch(it -> String.valueOf(it.getMessage()).contains("hidden")));
   }
 
+  /** An image of this machine's, with what a shell puts into it. */
+  private String image(String script) {
+    Shell.run(
+        "sh",
+        "-euc",
+        "cd $0; umoci init --layout oci; umoci new --image oci:1; "
+            + "put() { umoci insert --image oci:1 \"$1\" \"$2\"; }; "
+            + script,
+        dir);
+    return "oci:" + dir.resolve("oci") + ":1";
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"true", "echo 1 > other; put other /other", ": > empty; put empty /disk/x"})
+  void anImageWithoutAByteOfADiskLeavesNothing(String script) throws IOException {
+    var image = image(script);
+    assertThatThrownBy(() -> run(image, dir.resolve("out.raw")))
+        .isInstanceOf(PlatterException.class);
+    assertThat(dir.resolve("out.raw")).doesNotExist();
+    assertThat(names(dir)).noneMatch(name -> name.endsWith(".part"));
+  }
+
+  /** QEMU would open what it says. */
+  @Test
+  void aNameInAnImageIsOnlyAName() throws IOException {
+    var image =
+        image("put web/disk.qcow2 '/disk/json:{\"driver\":\"raw\",\"file.filename\":\"x\"}'");
+    run(image, dir.resolve("out.raw"));
+    Shell.run("cmp", raw, dir.resolve("out.raw"));
+    var named = dir.resolve("json:{\"file.filename\":\"x\"}");
+    Files.copy(web.resolve("disk.qcow2"), named);
+    run(named.toString(), dir.resolve("other.raw"));
+    Shell.run("cmp", raw, dir.resolve("other.raw"));
+  }
+
   @Test
   void anAddressIsKnownByItsQueryToo() {
     var source = "http://127.0.0.1:1/disk.raw?X-Signature=hidden";

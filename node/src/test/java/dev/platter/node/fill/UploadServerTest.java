@@ -1,14 +1,19 @@
 package dev.platter.node.fill;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.net.httpserver.HttpServer;
 import dev.platter.image.fill.Format;
 import dev.platter.lab.Shell;
+import dev.platter.model.PlatterException;
+import dev.platter.node.Progress;
 import dev.platter.plan.StateLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -261,6 +267,39 @@ class UploadServerTest extends UploadScene {
           .startsWith("201 ");
       Shell.run("cmp", "-n", 6 << 20, raw, volume.resolve("disk.img"));
       assertThat(Files.size(volume.resolve("disk.img"))).as("of the claim").isEqualTo(60 << 20);
+    }
+  }
+
+  @Test
+  void ourClientSendsNothingThatIsEmptyAndARequestThatIsRefusedOnce() throws Exception {
+    var empty = Files.createFile(dir.resolve("empty"));
+    try (var server = serve()) {
+      assertThatThrownBy(() -> upload(server, empty))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining(empty + " is empty");
+    }
+    var requests = new AtomicInteger();
+    var stranger = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    stranger.createContext(
+        "/",
+        exchange -> {
+          requests.incrementAndGet();
+          exchange.getRequestBody().readAllBytes();
+          var answer = "{\"reason\": \"Request\", \"message\": \"no such header\"}".getBytes(UTF_8);
+          exchange.sendResponseHeaders(400, answer.length);
+          exchange.getResponseBody().write(answer);
+          exchange.close();
+        });
+    stranger.start();
+    try {
+      var url = URI.create("http://127.0.0.1:" + stranger.getAddress().getPort() + "/disk");
+      var upload = new DiskUpload(qcow2, url, Optional.of(TOKEN), 3, Duration.ofMillis(10));
+      assertThatThrownBy(() -> upload.run(Progress.NONE))
+          .isInstanceOf(PlatterException.class)
+          .hasMessageContaining("no such header");
+      assertThat(requests).hasValue(1);
+    } finally {
+      stranger.stop(0);
     }
   }
 

@@ -46,6 +46,8 @@ class LayersAsUnpackedTest {
         mknod lib/zero c 1 5 && mknod lib/disk b 259 70000 && mkfifo -m 602 lib/pipe && chmod 3775 lib
         echo x > opaque/x && echo y > opaque/sub/y && ln opaque/x lib/survivor
         echo z > gone/z && echo f > re/file && mkdir re/dir && echo d > re/dir/in
+        mkdir -p hard/{deep,more} && cd hard && for f in first third fourth fifth deep/in more/x more/y; do
+          echo $f > $f; done && ln -s ../re sym && cd ..
         echo cfg > 'etc/a name with  spaces' && echo u > etc/$'uml\\xc3\\xa4ut' && touch -d @1 etc/old
         touch -d 2040-01-01T00:00:00.123456789Z etc/new && cd .. && add a
 
@@ -59,6 +61,19 @@ class LayersAsUnpackedTest {
         mkdir -p c/{bin,gone,lib/deep} && cd c
         echo back > gone/again && touch lib/deep/.wh.er && ln -s /nowhere bin/third && touch lib/.wh.zero
         cd .. && add c
+
+        python3 -c '
+        import tarfile
+        with tarfile.open("d.tar", "w") as tar:
+          def add(name, to=None):
+            info = tarfile.TarInfo("hard/" + name)
+            if to: info.type, info.linkname = tarfile.LNKTYPE, "hard/" + to
+            tar.addfile(info)
+          add("second", "first"); add(".wh.first"); add("again", "third"); add(".wh.again")
+          add("fourth", "fifth"); add(".wh.fourth"); add("kept", "deep/in"); add(".wh.deep")
+          add("more/.wh.x"); add(".wh.more"); add("link", "sym"); add(".wh.sym")
+        '
+        umoci raw add-layer --image oci:all d.tar
         umoci config --image oci:all --config.cmd /bin/tool
         umoci unpack --image oci:all bundle
         """,
@@ -96,6 +111,8 @@ class LayersAsUnpackedTest {
             work);
     var theirs = Shell.run("bash", "-euc", LIST, "list", work.resolve("bundle/rootfs"));
     assertThat(ours).isEqualTo(theirs);
-    assertThat(theirs).contains("opaque/new", "gone/again").doesNotContain("opaque/x", "bin/also");
+    assertThat(theirs)
+        .contains("opaque/new", "gone/again", "hard/second", "hard/again")
+        .doesNotContain("opaque/x", "bin/also", "hard/first", "hard/more");
   }
 }
