@@ -1,6 +1,5 @@
 package dev.platter.node.volumes;
 
-import dev.platter.block.lazy.LazyVolume;
 import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.ByteSize;
@@ -44,11 +43,13 @@ public final class VolumeStore {
   static final String VOLUMES = "volumes";
 
   private static final long UNIT = 1L << 20;
+  private static final String FILE = "vol-[0-9a-f]{32}\\.raw";
 
   private final VolumeDirectory directory;
   private final Records<Volume> volumes;
   private final Records<Snapshot> snapshots;
-  private final Path drawn;
+  private final DrawnMaps maps;
+  private final Formatting formatting;
   private final Moments moments;
 
   /** Tests die here. */
@@ -62,7 +63,8 @@ public final class VolumeStore {
     this.directory = directory;
     this.volumes = new Records<>(directory.path().resolve(VOLUMES), Volume.class);
     this.snapshots = new Records<>(directory.path().resolve("snapshots"), Snapshot.class);
-    this.drawn = directory.path().resolve("drawn");
+    this.maps = new DrawnMaps(directory.path().resolve("drawn"));
+    this.formatting = new Formatting(directory.path().resolve("formatting"));
     this.moments = moments;
     sweep();
   }
@@ -71,7 +73,16 @@ public final class VolumeStore {
     return new VolumeStore(directory, Moments.NONE);
   }
 
+  /** Devices that a volume which is gone has left. */
+  void detachDeleted(String id) throws IOException {
+    if (isId(id)) {
+      var file = String.valueOf(volumes.bytes(id).getFileName());
+      LoopDevices.detachDeleted(directory.path(), file::equals);
+    }
+  }
+
   private void sweep() throws IOException {
+    LoopDevices.detachDeleted(directory.path(), name -> name.matches(FILE));
     for (var bytes : volumes.leftovers()) {
       LoopDevices.detachAll(bytes);
       Durable.delete(bytes);
@@ -79,16 +90,9 @@ public final class VolumeStore {
     for (var bytes : snapshots.leftovers()) {
       Durable.delete(bytes);
     }
-    if (!Files.isDirectory(drawn)) {
-      return; // A pool of before, which may be full.
-    }
-    try (var maps = Files.list(drawn)) {
-      for (var map : maps.toList()) {
-        var name = String.valueOf(map.getFileName());
-        var volume = volume(name.replaceFirst("\\.(map|live)$", ""));
-        if (volume.isEmpty() || volume.get().drawn() == null) {
-          Durable.delete(map);
-        }
+    for (var id : maps.ids()) {
+      if (volume(id).map(Volume::drawn).isEmpty()) {
+        maps.delete(id);
       }
     }
   }
@@ -154,6 +158,7 @@ public final class VolumeStore {
     try {
       var bytes = volumes.bytes(volume.id());
       Files.deleteIfExists(bytes);
+      formatting.end(volume.id());
       if (origin == null) {
         SparseFile.create(bytes, capacity);
       } else {
@@ -177,8 +182,11 @@ public final class VolumeStore {
     };
   }
 
-  /** One that is in use is not deleted; one that is not there is. */
-  public synchronized void delete(String id) throws IOException {
+  /**
+   * One that is in use is not deleted; one that is not there is. {@link VolumeMounts#delete} sees
+   * to it that nobody begins to use it meanwhile.
+   */
+  synchronized void delete(String id) throws IOException {
     if (!isId(id)) {
       return;
     }
@@ -187,10 +195,12 @@ public final class VolumeStore {
       throw PlatterException.of(
           Code.CONFLICT, "the volume " + id + " is in use on this node", "Delete its pods first.");
     }
+    moments.reached("before the record goes");
     volumes.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(bytes);
-    deleteMap(id);
+    maps.delete(id);
+    formatting.end(id);
     moments.reached("after the bytes");
   }
 
@@ -221,9 +231,7 @@ public final class VolumeStore {
               .formatted(ByteSize.of(from.size()), ByteSize.of(volume.capacity())),
           "Make the claim larger.");
     }
-    Durable.makeDirectories(drawn);
-    deleteMap(id);
-    Durable.publish(map(id), LazyVolume.nothing(from.size()));
+    maps.make(id, from.size());
     moments.reached("before the record");
     var out = volume.withDrawn(from);
     publish(out);
@@ -246,23 +254,16 @@ public final class VolumeStore {
     if (volume.isWhole()) {
       publish(volume.withDrawn(null));
       moments.reached("before the map");
-      deleteMap(id);
+      maps.delete(id);
     }
   }
 
-  /** Which of its blocks have come. */
-  Path map(String id) {
-    return drawn.resolve(id + ".map");
+  DrawnMaps maps() {
+    return maps;
   }
 
-  /** The same until the next boot. */
-  Path live(String id) {
-    return drawn.resolve(id + ".live");
-  }
-
-  private void deleteMap(String id) throws IOException {
-    Files.deleteIfExists(live(id));
-    Durable.delete(map(id));
+  Formatting formatting() {
+    return formatting;
   }
 
   private static void refuseHalf(Volume volume) {
