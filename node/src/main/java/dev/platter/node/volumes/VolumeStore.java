@@ -347,7 +347,7 @@ public final class VolumeStore {
     moments.reached("after the bytes");
   }
 
-  /** How much may still be promised. */
+  /** How much may still be promised, in one volume or several: a multiple of 1 MiB. */
   public synchronized long room() throws IOException {
     long promised = 0;
     long written = 0;
@@ -359,7 +359,7 @@ public final class VolumeStore {
     for (var snapshot : snapshots.list()) {
       promised += snapshot.allocated();
     }
-    return Math.max(0, directory.limit(written) - promised);
+    return Math.max(0, directory.limit(written) - promised) / UNIT * UNIT;
   }
 
   private void reserve(long bytes) throws IOException {
