@@ -9,12 +9,8 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.volumes.Volume.Drawn;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -35,21 +31,22 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>One process at a time has a store, as {@link VolumeDirectory} sees to. Changes of it wait for
  * each other; they take milliseconds. What users of a volume have not written out yet is brought to
- * its file before, which takes as long as their disk does and holds up nobody: a volume that has
- * users is not deleted, and whether it is still there is looked at again.
+ * its file before, which takes as long as their disk does; then its blocks are shared, which takes
+ * a second where they are in very many places. Neither holds up anybody: what is made has its room
+ * ({@link Making}), and whether its origin is still there, and whole, is looked at again.
  */
 public final class VolumeStore {
   /** Where its volumes are below the directory. */
   static final String VOLUMES = "volumes";
 
   private static final long UNIT = 1L << 20;
-  private static final String FILE = "vol-[0-9a-f]{32}\\.raw";
 
   private final VolumeDirectory directory;
   private final Records<Volume> volumes;
   private final Records<Snapshot> snapshots;
   private final DrawnMaps maps;
   private final Formatting formatting;
+  private final Making making = new Making(this);
   private final Moments moments;
 
   /** Tests die here. */
@@ -75,14 +72,14 @@ public final class VolumeStore {
 
   /** Devices that a volume which is gone has left. */
   void detachDeleted(String id) throws IOException {
-    if (isId(id)) {
+    if (Ids.isId(id)) {
       var file = String.valueOf(volumes.bytes(id).getFileName());
       LoopDevices.detachDeleted(directory.path(), file::equals);
     }
   }
 
   private void sweep() throws IOException {
-    LoopDevices.detachDeleted(directory.path(), name -> name.matches(FILE));
+    LoopDevices.detachDeleted(directory.path(), Ids::isVolumeFile);
     for (var bytes : volumes.leftovers()) {
       LoopDevices.detachAll(bytes);
       Durable.delete(bytes);
@@ -104,11 +101,11 @@ public final class VolumeStore {
   }
 
   public Optional<Volume> volume(String id) throws IOException {
-    return isId(id) ? volumes.find(id) : Optional.empty();
+    return Ids.isId(id) ? volumes.find(id) : Optional.empty();
   }
 
   public Optional<Volume> volumeNamed(String name) throws IOException {
-    return volumes.find(id("vol", name));
+    return volumes.find(Ids.of("vol", name));
   }
 
   public List<Volume> volumes() throws IOException {
@@ -116,11 +113,11 @@ public final class VolumeStore {
   }
 
   public Optional<Snapshot> snapshot(String id) throws IOException {
-    return isId(id) ? snapshots.find(id) : Optional.empty();
+    return Ids.isId(id) ? snapshots.find(id) : Optional.empty();
   }
 
   public Optional<Snapshot> snapshotNamed(String name) throws IOException {
-    return snapshots.find(id("snap", name));
+    return snapshots.find(Ids.of("snap", name));
   }
 
   public List<Snapshot> snapshots() throws IOException {
@@ -144,33 +141,51 @@ public final class VolumeStore {
     moments.reached("settled");
   }
 
-  private synchronized Volume make(String name, long capacity, @Nullable Origin origin)
-      throws IOException {
-    var known = volumeNamed(name);
-    if (known.isPresent()) {
-      return known.get();
+  private Volume make(String name, long capacity, @Nullable Origin origin) throws IOException {
+    var volume = new Volume(Ids.of("vol", name), name, capacity, origin, null);
+    @Nullable Path source;
+    synchronized (this) {
+      making.await(volume.id());
+      var known = volumes.find(volume.id());
+      if (known.isPresent()) {
+        return known.get();
+      }
+      source = origin == null ? null : whole(origin);
+      reserve(capacity);
+      making.begin(volume.id(), capacity);
     }
-    if (origin != null && origin.kind() == Origin.Kind.VOLUME) {
-      refuseHalf(existing(origin.id()));
-    }
-    var volume = new Volume(id("vol", name), name, capacity, origin, null);
-    reserve(capacity);
     try {
       var bytes = volumes.bytes(volume.id());
       Files.deleteIfExists(bytes);
       formatting.end(volume.id());
-      if (origin == null) {
+      if (source == null) {
         SparseFile.create(bytes, capacity);
       } else {
-        share(bytes(origin), bytes, capacity);
+        share(source, bytes, capacity);
+        moments.reached("shared");
       }
-      moments.reached("before the record");
-      volumes.publish(volume.id(), volume);
+      synchronized (this) {
+        if (origin != null) {
+          var _ = whole(origin);
+        }
+        moments.reached("before the record");
+        volumes.publish(volume.id(), volume);
+      }
     } catch (IOException e) {
       throw orNoRoom(e);
+    } finally {
+      making.end(volume.id());
     }
     moments.reached("after the record");
     return volume;
+  }
+
+  /** Its bytes; a volume must have all of them. */
+  private Path whole(Origin origin) throws IOException {
+    if (origin.kind() == Origin.Kind.VOLUME) {
+      refuseHalf(existing(origin.id()));
+    }
+    return bytes(origin);
   }
 
   private Path bytes(Origin origin) throws IOException {
@@ -187,9 +202,10 @@ public final class VolumeStore {
    * to it that nobody begins to use it meanwhile.
    */
   synchronized void delete(String id) throws IOException {
-    if (!isId(id)) {
+    if (!Ids.isId(id)) {
       return;
     }
+    making.await(id);
     var bytes = volumes.bytes(id);
     if (LoopDevices.isUsed(bytes)) {
       throw PlatterException.of(
@@ -306,41 +322,54 @@ public final class VolumeStore {
     return take(name, volume);
   }
 
-  private synchronized Snapshot take(String name, String volume) throws IOException {
-    var known = snapshotNamed(name);
-    if (known.isPresent()) {
-      return known.get();
+  private Snapshot take(String name, String volume) throws IOException {
+    var id = Ids.of("snap", name);
+    var origin = new Origin(Origin.Kind.VOLUME, volume);
+    Path source;
+    synchronized (this) {
+      making.await(id);
+      var known = snapshots.find(id);
+      if (known.isPresent()) {
+        return known.get();
+      }
+      source = whole(origin);
+      var most = SparseFile.onDisk(source);
+      reserve(most);
+      making.begin(id, most);
     }
-    refuseHalf(existing(volume));
-    var source = bytes(existing(volume));
-    reserve(SparseFile.onDisk(source));
-    var id = id("snap", name);
-    var bytes = snapshots.bytes(id);
     Snapshot snapshot;
     try {
+      var bytes = snapshots.bytes(id);
       Files.deleteIfExists(bytes);
       share(source, bytes, 0);
-      moments.reached("before the record");
-      snapshot =
-          new Snapshot(
-              id,
-              name,
-              volume,
-              Files.size(bytes),
-              SparseFile.onDisk(bytes),
-              System.currentTimeMillis());
-      snapshots.publish(id, snapshot);
+      moments.reached("shared");
+      synchronized (this) {
+        var _ = whole(origin);
+        moments.reached("before the record");
+        snapshot =
+            new Snapshot(
+                id,
+                name,
+                volume,
+                Files.size(bytes),
+                SparseFile.onDisk(bytes),
+                System.currentTimeMillis());
+        snapshots.publish(id, snapshot);
+      }
     } catch (IOException e) {
       throw orNoRoom(e);
+    } finally {
+      making.end(id);
     }
     moments.reached("after the record");
     return snapshot;
   }
 
   public synchronized void deleteSnapshot(String id) throws IOException {
-    if (!isId(id)) {
+    if (!Ids.isId(id)) {
       return;
     }
+    making.await(id);
     snapshots.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(snapshots.bytes(id));
@@ -349,7 +378,7 @@ public final class VolumeStore {
 
   /** How much may still be promised, in one volume or several: a multiple of 1 MiB. */
   public synchronized long room() throws IOException {
-    long promised = 0;
+    long promised = making.promised();
     long written = 0;
     for (var volume : volumes.list()) {
       promised += volume.capacity();
@@ -392,20 +421,5 @@ public final class VolumeStore {
   private static PlatterException gone(String kind, String id) {
     return PlatterException.of(
         Code.NOT_FOUND, "there is no " + kind + " " + id + " on this node", "");
-  }
-
-  /** Names a file, so nothing else may come near one. */
-  private static boolean isId(String text) {
-    return text.matches("(vol|snap)-[0-9a-f]{32}");
-  }
-
-  private static String id(String kind, String name) {
-    try {
-      var digest =
-          MessageDigest.getInstance("SHA-256").digest(name.getBytes(StandardCharsets.UTF_8));
-      return kind + "-" + HexFormat.of().formatHex(digest, 0, 16);
-    } catch (NoSuchAlgorithmException e) {
-      throw new AssertionError("every JDK has SHA-256", e);
-    }
   }
 }

@@ -143,6 +143,60 @@ class VolumesTest {
     store.deleteSnapshot(taken.get().id());
   }
 
+  @Test
+  void whileBlocksAreSharedNobodyWaitsButWhoWantsTheSame() throws Exception {
+    var shared = new CountDownLatch(2);
+    var done = new CountDownLatch(1);
+    var slow =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("shared")) {
+                shared.countDown();
+                await(done);
+              }
+            });
+    var volume = slow.create("a", SIZE, null);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 0 1M", slow.bytes(volume));
+    var taken = run(() -> slow.snapshot("s", volume.id()));
+    var copied = run(() -> slow.create("copy", 2 * SIZE, of(volume)));
+    await(shared);
+    var again = run(() -> slow.create("copy", 2 * SIZE, of(volume)));
+    var others = run(() -> slow.delete(slow.create("b", SIZE, null).id()));
+    others.get(20, TimeUnit.SECONDS);
+    assertThat(slow.room()).isEqualTo((1024 - 64 - 128 - 1) << 20);
+    assertThat(slow.volumeNamed("copy")).isEmpty();
+    assertThat(again).isNotDone();
+
+    done.countDown();
+    for (var one : List.of(taken, copied, again)) {
+      one.get(20, TimeUnit.SECONDS);
+    }
+    assertThat(slow.volumes()).hasSize(2);
+    assertThat(slow.room()).isEqualTo((1024 - 64 - 128 - 1) << 20);
+    slow.deleteSnapshot(slow.snapshotNamed("s").orElseThrow().id());
+  }
+
+  /** A copy might have some of the image's blocks, and not the map that says which. */
+  @Test
+  void whatBeginsAsAnImageWhileItIsCopiedIsNotCopied() throws Exception {
+    var id = new String[1];
+    var drawing =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("shared")) {
+                var from = new Volume.Drawn("sha256:" + "a".repeat(64), SIZE, false);
+                run(() -> store.draw(id[0], from)).join();
+              }
+            });
+    id[0] = drawing.create("a", SIZE, null).id();
+    assertThatThrownBy(() -> drawing.create("copy", SIZE, new Origin(Origin.Kind.VOLUME, id[0])))
+        .hasMessageContaining("still being fetched");
+    assertThat(drawing.volumeNamed("copy")).isEmpty();
+    assertThat(drawing.room()).isEqualTo((1024 - 64) << 20);
+  }
+
   private static Snapshot snapshot(VolumeStore store, Volume volume) {
     try {
       return store.snapshot("s", volume.id());
