@@ -13,30 +13,31 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** A pool on a small disk with ext4: qemu-io writes to its volumes as QEMU does. */
+/** A pool on a small disk: qemu-io writes to its volumes as QEMU does. */
 class FullDiskTest {
   private static final long MIB = 1L << 20;
+  private static final String EXT4 = "ext4 -q -m 0 -b 4096";
+  private static final String XFS = "xfs -q";
 
   @TempDir Path root;
-  private Path disk;
+  private Path disk = Path.of("/");
   private @Nullable VolumeDirectory directory;
 
-  @BeforeEach
-  void makeDisk() throws IOException {
+  private void makeDisk(String mkfs) throws IOException {
     assumeTrue(Files.isWritable(Path.of("/dev/loop-control")), "no loop devices: not root");
-    disk = Files.createDirectory(root.resolve("disk"));
+    var at = Files.createDirectory(root.resolve("disk"));
     Shell.run(
         "sh",
         "-euc",
-        """
-        truncate -s 448M $0/ext4; mkfs.ext4 -q -m 0 -b 4096 $0/ext4
-        mount -o loop $0/ext4 $0/disk
-        """,
-        root);
+        "truncate -s 448M $0/file; mkfs.%s $0/file; mount -o loop $0/file $1".formatted(mkfs),
+        root,
+        at);
+    disk = at;
   }
 
   @AfterEach
@@ -48,7 +49,7 @@ class FullDiskTest {
       }
       directory.close();
     }
-    if (disk != null) {
+    if (disk.startsWith(root)) {
       Shell.run("umount", "--lazy", disk);
     }
   }
@@ -67,8 +68,10 @@ class FullDiskTest {
     return Shell.shell().execute(words.toArray()).output();
   }
 
-  @Test
-  void aVolumeAsLargeAsThereIsRoomCanBeWrittenToItsLastByte() throws IOException {
+  @ParameterizedTest
+  @ValueSource(strings = {EXT4, XFS})
+  void aVolumeAsLargeAsThereIsRoomCanBeWrittenToItsLastByte(String mkfs) throws IOException {
+    makeDisk(mkfs);
     var store = open(null);
     var volume = store.create("all", store.room(), null);
     assertThat(store.room()).isZero();
@@ -86,6 +89,7 @@ class FullDiskTest {
 
   @Test
   void whatAFullDiskRefusedIsWrittenWhenThereIsRoomAgainAndNothingElseIsLost() throws IOException {
+    makeDisk(EXT4);
     var store = open(ByteSize.parse("10Gi"));
     var volume = store.create("a", 256 * MIB, null);
     var device = LoopDevices.attachToBind(store.bytes(volume), false);
@@ -128,6 +132,7 @@ class FullDiskTest {
 
   @Test
   void aLimitMayBeMoreThanAFileOfExt4CanBe() throws IOException {
+    makeDisk(EXT4);
     var store = open(ByteSize.parse("20Ti"));
     assertThat(store.room()).isBetween(14L << 40, 16L << 40);
     assertThat(disk.resolve("pool/volumes.xfs")).exists();
