@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -12,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -21,7 +21,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * <ul>
  *   <li>the <em>live</em> bits are mapped, so they are set at once and outlive the process, as the
  *       bytes do that it has written. The kernel writes both when it likes, so after a boot they
- *       mean nothing: they are believed only in the boot that their file names;
+ *       mean nothing: they are believed only in the boot that their file names. A process goes by a
+ *       copy of its own, since a page that cannot be written may come back as it was on the disk;
  *   <li>the <em>lasting</em> bits follow in {@link #save}, after the bytes have been synced. What
  *       is cut while they are written is some bits older, and so right.
  * </ul>
@@ -39,12 +40,12 @@ final class FilledBlocks implements AutoCloseable {
   private static final String MAGIC = "platter lazy volume 1\n";
   private static final int SIZE_AT = 64;
   private static final int BROKEN_AT = 128;
-  private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
   private final Arena arena = Arena.ofShared();
   private final FileChannel lasting;
   private final MemorySegment header;
   private final MemorySegment live;
+  private final AtomicLongArray words;
   private final long size;
   private final long blocks;
   private final ReentrantLock saving = new ReentrantLock();
@@ -80,6 +81,7 @@ final class FilledBlocks implements AutoCloseable {
       var mapped = mapped(live, boot);
       this.header = mapped.asSlice(0, HEADER);
       this.live = mapped.asSlice(HEADER);
+      this.words = new AtomicLongArray(this.live.toArray(ValueLayout.JAVA_LONG));
       this.broken = header.get(ValueLayout.JAVA_BYTE, BROKEN_AT) != 0;
     } catch (Throwable e) {
       arena.close();
@@ -153,6 +155,7 @@ final class FilledBlocks implements AutoCloseable {
         at += part.limit();
       }
       write(channel, name.duplicate(), 0);
+      channel.force(false); // It has its room from now on, also on a disk that fills up.
     }
   }
 
@@ -186,7 +189,7 @@ final class FilledBlocks implements AutoCloseable {
   }
 
   private long word(long index) {
-    return (long) WORD.getVolatile(live, index * Long.BYTES);
+    return words.get((int) index);
   }
 
   /** The first block from here on that is filled, or is not; {@code end} if there is none. */
@@ -240,13 +243,18 @@ final class FilledBlocks implements AutoCloseable {
     for (var at = block; at < most; ) {
       var to = Math.min(most, (at / Long.SIZE + 1) * Long.SIZE);
       var mask = -1L >>> (Long.SIZE - (to - at)) << at;
-      var _ = (long) WORD.getAndBitwiseOr(live, at / Long.SIZE * Long.BYTES, mask);
+      set(at / Long.SIZE, word(at / Long.SIZE) | mask);
       at = to;
     }
     if (block < most) {
       unsaved(block / Long.SIZE, (most - 1) / Long.SIZE);
     }
     return true;
+  }
+
+  private void set(long index, long word) {
+    live.setAtIndex(ValueLayout.JAVA_LONG, index, word);
+    words.set((int) index, word);
   }
 
   /** A guest's bytes have been written to blocks that are there; as {@link #set}. */
@@ -351,7 +359,7 @@ final class FilledBlocks implements AutoCloseable {
     for (var index = firstUnsaved; index <= lastUnsaved; index++) {
       var word = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.nativeOrder());
       read(lasting, word, HEADER + index * Long.BYTES);
-      WORD.setVolatile(live, index * Long.BYTES, word.getLong(0));
+      set(index, word.getLong(0));
     }
     firstUnsaved = Long.MAX_VALUE;
     lastUnsaved = -1;

@@ -12,8 +12,10 @@ import dev.platter.lab.Shell;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
@@ -295,6 +297,23 @@ class LazyVolumeTest {
       volume.flush();
       assertThat(LazyVolume.mend(live)).isFalse();
       assertThat(live).exists();
+    }
+  }
+
+  /** As the kernel does with a page that it could not write and needs for something else. */
+  @Test
+  void whatAGuestHasWrittenStaysItsOwnIfTheLiveBitsAreForgotten() throws IOException {
+    try (var volume = open()) {
+      write(volume, 0, 2 * BLOCK);
+      volume.flush();
+      try (var live = FileChannel.open(directory.resolve("live"), StandardOpenOption.WRITE)) {
+        live.write(ByteBuffer.allocate(8), 4096);
+      }
+      assertThat(read(volume, 0, BLOCK)).isEqualTo(Arrays.copyOf(model, BLOCK));
+      write(volume, 3 * BLOCK, BLOCK);
+    }
+    try (var volume = open(image, "first")) {
+      assertThat(read(volume, 0, SIZE)).isEqualTo(model);
     }
   }
 
