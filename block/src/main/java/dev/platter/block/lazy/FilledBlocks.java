@@ -55,7 +55,7 @@ final class FilledBlocks implements AutoCloseable {
   /** Whether a guest's bytes have been written, or bits of them, that may not last yet. */
   private boolean written;
 
-  private volatile long losses;
+  private long losses;
   private volatile boolean broken;
 
   /** The first bytes of the file of lasting bits: no block is filled yet. */
@@ -211,8 +211,8 @@ final class FilledBlocks implements AutoCloseable {
     return next(block, end, false) == end;
   }
 
-  /** How often written bytes have been lost. */
-  long losses() {
+  /** How often written bytes have been lost; not while bits are taken back. */
+  synchronized long losses() {
     return losses;
   }
 
