@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.AutoClose;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -41,7 +42,8 @@ class LaterLoginTest {
     var sources =
         new MappedSources(
             new NodeConfig(layout, Optional.empty(), Optional.empty()),
-            Map.of("HOME", home.toString()));
+            Map.of("HOME", home.toString()),
+            UnaryOperator.identity());
     assertThatThrownBy(() -> sources.find(reference).source().resolve("1"))
         .hasMessageContaining("there are no credentials for it: log in");
     Files.createDirectory(home.resolve(".docker"));

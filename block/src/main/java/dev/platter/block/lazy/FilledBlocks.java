@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -12,36 +11,52 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Which blocks of a volume are its own by now: a bit for each, never taken back. There are two
- * files of them, since a process that is killed and a machine that loses power lose different
- * things:
+ * Which blocks of a volume are its own by now: a bit for each. There are two files of them, since a
+ * process that is killed and a machine that loses power lose different things:
  *
  * <ul>
  *   <li>the <em>live</em> bits are mapped, so they are set at once and outlive the process, as the
  *       bytes do that it has written. The kernel writes both when it likes, so after a boot they
- *       mean nothing: they are believed only in the boot that their file names;
+ *       mean nothing: they are believed only in the boot that their file names. A process goes by a
+ *       copy of its own, since a page that cannot be written may come back as it was on the disk;
  *   <li>the <em>lasting</em> bits follow in {@link #save}, after the bytes have been synced. What
  *       is cut while they are written is some bits older, and so right.
  * </ul>
+ *
+ * <p>The kernel tells once that it could not store bytes, and not which; it forgets them, and the
+ * next sync succeeds. So a sync that fails is a <em>loss</em>: live bits that do not last are taken
+ * back, since their bytes come from the image again. Who has read or written bytes before he sets
+ * or uses a bit says which losses he knew of, and does it again if there was another. If a guest
+ * has written since the last sync that did well, its bytes are nowhere else: then the volume is
+ * <em>broken</em>, also for the next process, and says so to every write and flush.
  */
 final class FilledBlocks implements AutoCloseable {
   static final int BLOCK = 64 << 10;
   private static final int HEADER = 4096;
   private static final String MAGIC = "platter lazy volume 1\n";
   private static final int SIZE_AT = 64;
-  private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
+  private static final int BROKEN_AT = 128;
 
   private final Arena arena = Arena.ofShared();
   private final FileChannel lasting;
+  private final MemorySegment header;
   private final MemorySegment live;
+  private final AtomicLongArray words;
   private final long size;
   private final long blocks;
   private final ReentrantLock saving = new ReentrantLock();
   private long firstUnsaved = Long.MAX_VALUE;
   private long lastUnsaved = -1;
+
+  /** Whether a guest's bytes have been written, or bits of them, that may not last yet. */
+  private boolean written;
+
+  private long losses;
+  private volatile boolean broken;
 
   /** The first bytes of the file of lasting bits: no block is filled yet. */
   static byte[] none(long size) {
@@ -63,7 +78,11 @@ final class FilledBlocks implements AutoCloseable {
     try {
       this.size = size(map);
       this.blocks = Math.ceilDiv(size, BLOCK);
-      this.live = mapped(live, boot);
+      var mapped = mapped(live, boot);
+      this.header = mapped.asSlice(0, HEADER);
+      this.live = mapped.asSlice(HEADER);
+      this.words = new AtomicLongArray(this.live.toArray(ValueLayout.JAVA_LONG));
+      this.broken = header.get(ValueLayout.JAVA_BYTE, BROKEN_AT) != 0;
     } catch (Throwable e) {
       arena.close();
       lasting.close();
@@ -90,13 +109,12 @@ final class FilledBlocks implements AutoCloseable {
     var length = HEADER + bytes(size);
     if (isOf(file, name, length)) {
       unsaved(0, bytes(size) / Long.BYTES - 1); // As far as anybody knows.
+      written = true;
     } else {
       begin(file, name, length);
     }
     try (var channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-      return channel
-          .map(FileChannel.MapMode.READ_WRITE, 0, length, arena)
-          .asSlice(HEADER, length - HEADER);
+      return channel.map(FileChannel.MapMode.READ_WRITE, 0, length, arena);
     }
   }
 
@@ -107,8 +125,22 @@ final class FilledBlocks implements AutoCloseable {
     try (var channel = FileChannel.open(file, StandardOpenOption.READ)) {
       var header = ByteBuffer.allocate(HEADER);
       read(channel, header, 0);
-      return header.flip().equals(name);
+      return header.put(BROKEN_AT, (byte) 0).flip().equals(name);
     }
+  }
+
+  /**
+   * Whoever had a volume that is broken has it no more: the lasting bits are right for who is next.
+   */
+  static boolean mend(Path live) throws IOException {
+    if (!Files.exists(live) || Files.size(live) < HEADER) {
+      return false;
+    }
+    var header = ByteBuffer.allocate(HEADER);
+    try (var channel = FileChannel.open(live, StandardOpenOption.READ)) {
+      read(channel, header, 0);
+    }
+    return header.get(BROKEN_AT) != 0 && Files.deleteIfExists(live);
   }
 
   /** With the lasting ones. Its first bytes come last: without them it counts for nothing. */
@@ -123,6 +155,7 @@ final class FilledBlocks implements AutoCloseable {
         at += part.limit();
       }
       write(channel, name.duplicate(), 0);
+      channel.force(false); // It has its room from now on, also on a disk that fills up.
     }
   }
 
@@ -156,7 +189,7 @@ final class FilledBlocks implements AutoCloseable {
   }
 
   private long word(long index) {
-    return (long) WORD.getVolatile(live, index * Long.BYTES);
+    return words.get((int) index);
   }
 
   /** The first block from here on that is filled, or is not; {@code end} if there is none. */
@@ -178,21 +211,60 @@ final class FilledBlocks implements AutoCloseable {
     return next(block, end, false) == end;
   }
 
+  /** How often written bytes have been lost; not while bits are taken back. */
+  synchronized long losses() {
+    return losses;
+  }
+
+  boolean isBroken() {
+    return broken;
+  }
+
+  void refuseIfBroken() throws IOException {
+    if (broken) {
+      throw new IOException(
+          "what was written to the volume could not be stored, and may be lost: it takes nothing"
+              + " more until all who use it have let it go");
+    }
+  }
+
   /**
    * Its bytes have been written before. Whoever sees the bit and has it saved finds it among those
    * that are to be saved.
+   *
+   * @param known losses before the bytes were written
+   * @return whether the bytes are there: if not, they have to be written again
    */
-  synchronized void set(long block, long end) {
+  synchronized boolean set(long block, long end, long known) {
+    if (known != losses) {
+      return false;
+    }
     var most = Math.min(end, blocks);
     for (var at = block; at < most; ) {
       var to = Math.min(most, (at / Long.SIZE + 1) * Long.SIZE);
       var mask = -1L >>> (Long.SIZE - (to - at)) << at;
-      var _ = (long) WORD.getAndBitwiseOr(live, at / Long.SIZE * Long.BYTES, mask);
+      set(at / Long.SIZE, word(at / Long.SIZE) | mask);
       at = to;
     }
     if (block < most) {
       unsaved(block / Long.SIZE, (most - 1) / Long.SIZE);
     }
+    return true;
+  }
+
+  private void set(long index, long word) {
+    live.setAtIndex(ValueLayout.JAVA_LONG, index, word);
+    words.set((int) index, word);
+  }
+
+  /** A guest's bytes have been written to blocks that are there; as {@link #set}. */
+  synchronized boolean written(long known) throws IOException {
+    refuseIfBroken();
+    if (known != losses) {
+      return false;
+    }
+    written = true;
+    return true;
   }
 
   private synchronized void unsaved(long first, long last) {
@@ -229,24 +301,68 @@ final class FilledBlocks implements AutoCloseable {
   private void saveAlone(Sync bytes) throws IOException {
     long first;
     byte[] words;
+    boolean guests;
     synchronized (this) {
+      refuseIfBroken();
       first = firstUnsaved;
       words = first > lastUnsaved ? new byte[0] : copy(first, lastUnsaved);
       firstUnsaved = Long.MAX_VALUE;
       lastUnsaved = -1;
+      guests = written;
+      written = false;
     }
+    var saved = false;
     try {
       bytes.run();
+      saved = true;
       if (words.length > 0) {
         write(lasting, ByteBuffer.wrap(words), HEADER + first * Long.BYTES);
         lasting.force(false);
       }
     } catch (IOException | RuntimeException e) {
-      if (words.length > 0) {
-        unsaved(first, first + words.length / Long.BYTES - 1);
+      synchronized (this) {
+        written |= guests;
+        if (words.length > 0) {
+          unsaved(first, first + words.length / Long.BYTES - 1);
+        }
+        if (!saved) { // Else the bits are written again by the next, and that is enough.
+          lose(e);
+        }
       }
       throw e;
     }
+  }
+
+  private synchronized void lose(Exception cause) throws IOException {
+    losses++;
+    try {
+      if (!written) {
+        takeBack();
+        return;
+      }
+    } catch (IOException | InternalError e) {
+      cause.addSuppressed(e);
+    }
+    broken = true;
+    try {
+      header.set(ValueLayout.JAVA_BYTE, BROKEN_AT, (byte) 1);
+    } catch (InternalError e) { // There is no room for the page.
+      cause.addSuppressed(e);
+    }
+    throw new IOException(
+        "what was written to the volume could not be stored, and may be lost: "
+            + cause.getMessage(),
+        cause);
+  }
+
+  private void takeBack() throws IOException {
+    for (var index = firstUnsaved; index <= lastUnsaved; index++) {
+      var word = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.nativeOrder());
+      read(lasting, word, HEADER + index * Long.BYTES);
+      set(index, word.getLong(0));
+    }
+    firstUnsaved = Long.MAX_VALUE;
+    lastUnsaved = -1;
   }
 
   private byte[] copy(long first, long last) {

@@ -23,11 +23,14 @@ import java.util.stream.IntStream;
  * written as a whole are never taken. When it has all of them, the image is needed no more and the
  * file alone is the volume.
  *
- * <p>Bytes are in the file before their bit says so, and a bit is never taken back; what is
- * answered to a write has its bit. So after {@code kill -9} of this process nothing is lost. A
- * power cut loses what was not flushed, as with any disk: {@link #flush} syncs the bytes, then the
- * bits. A block without a bit may have any bytes in the file then, so it is written as a whole, be
- * it with zeros ({@link FilledBlocks}).
+ * <p>Bytes are in the file before their bit says so; what is answered to a write has its bit. So
+ * after {@code kill -9} of this process nothing is lost. A power cut loses what was not flushed, as
+ * with any disk: {@link #flush} syncs the bytes, then the bits. A block without a bit may have any
+ * bytes in the file then, so it is written as a whole, be it with zeros ({@link FilledBlocks}).
+ *
+ * <p>After a flush that failed, what was taken from the image since the last one is missing again.
+ * If somebody has written meanwhile, the volume is broken: it fails every write and flush, as a
+ * disk does that has lost something, until nobody uses it and {@link #mend} has been called.
  *
  * <p>A stretch of 1 MiB has a lock, for who fills blocks in it; who finds the bits that it needs
  * takes none. A process has a volume open once.
@@ -38,7 +41,7 @@ public final class LazyVolume implements BlockDevice {
   private static final int LOCKS = 256;
   private static final int BUFFERS = 8;
 
-  private final FileDevice file;
+  private final BlockDevice file;
   private final FilledBlocks blocks;
   private final BlockDevice image;
   private final ReentrantLock[] locks =
@@ -47,6 +50,9 @@ public final class LazyVolume implements BlockDevice {
 
   /** All blocks before it are there, so nobody has to look for one. */
   private volatile long filledUpTo;
+
+  /** It is true of what has not been lost since. */
+  private volatile long lossesThen;
 
   private volatile long lastWanted = System.nanoTime();
 
@@ -70,7 +76,15 @@ public final class LazyVolume implements BlockDevice {
   }
 
   LazyVolume(Path file, Path map, Path live, BlockDevice image, String boot) throws IOException {
-    this.file = FileDevice.openToWrite(file);
+    this(FileDevice.openToWrite(file), map, live, image, boot);
+  }
+
+  /**
+   * @param file is this one's to close
+   */
+  LazyVolume(BlockDevice file, Path map, Path live, BlockDevice image, String boot)
+      throws IOException {
+    this.file = file;
     this.image = image;
     try {
       this.blocks = new FilledBlocks(map, live, boot);
@@ -78,6 +92,17 @@ public final class LazyVolume implements BlockDevice {
       this.file.close();
       throw e;
     }
+  }
+
+  /**
+   * Before a volume is opened that nobody uses any more: if it was broken, it is as after a power
+   * cut.
+   *
+   * @param live as of that volume
+   * @return whether it was broken
+   */
+  public static boolean mend(Path live) throws IOException {
+    return FilledBlocks.mend(live);
   }
 
   private static String boot() throws IOException {
@@ -110,13 +135,30 @@ public final class LazyVolume implements BlockDevice {
 
   @Override
   public void read(long offset, ByteBuffer into) throws IOException {
+    var start = into.position();
+    var known = blocks.losses();
     fetch(offset, into.remaining());
     file.read(offset, into);
+    while (known != blocks.losses()) { // What was lost is taken once more.
+      known = blocks.losses();
+      into.position(start);
+      fetch(offset, into.remaining());
+      file.read(offset, into);
+    }
   }
 
   @Override
   public boolean readNow(long offset, ByteBuffer into) throws IOException {
-    return ready(offset, into.remaining()) && file.readNow(offset, into);
+    var start = into.position();
+    var known = blocks.losses();
+    if (!ready(offset, into.remaining()) || !file.readNow(offset, into)) {
+      return false;
+    }
+    if (known != blocks.losses()) {
+      into.position(start);
+      return false;
+    }
+    return true;
   }
 
   @Override
@@ -154,9 +196,11 @@ public final class LazyVolume implements BlockDevice {
   private void fill(long block, long end) throws IOException {
     for (var at = blocks.next(block, end, false); at < end; at = blocks.next(at, end, false)) {
       var run = Math.min(blocks.next(at, end, true), blocks.count());
+      var known = blocks.losses();
       take(at * BLOCK, Math.min(run * BLOCK, file.size()));
-      blocks.set(at, run);
-      at = run;
+      if (blocks.set(at, run, known)) {
+        at = run;
+      }
     }
   }
 
@@ -190,18 +234,27 @@ public final class LazyVolume implements BlockDevice {
   }
 
   private void change(long offset, long length, Change change) throws IOException {
+    long known;
+    do {
+      blocks.refuseIfBroken();
+      known = blocks.losses();
+      changeOnce(offset, length, change, known);
+    } while (!blocks.written(known));
+  }
+
+  private void changeOnce(long offset, long length, Change change, long known) throws IOException {
     if (ready(offset, length)) {
       change.apply(offset, length);
       return;
     }
     for (var at = offset; at < offset + length; ) {
       var stop = Math.min(offset + length, (at / STRETCH + 1) * STRETCH);
-      changeStretch(at, stop, change);
+      changeStretch(at, stop, change, known);
       at = stop;
     }
   }
 
-  private void changeStretch(long offset, long end, Change change) throws IOException {
+  private void changeStretch(long offset, long end, Change change, long known) throws IOException {
     var lock = lock(offset);
     lock.lock();
     try {
@@ -212,7 +265,7 @@ public final class LazyVolume implements BlockDevice {
         fill(blockOf(end), blockOf(end) + 1);
       }
       change.apply(offset, end - offset);
-      blocks.set(blockOf(offset), endOf(offset, end - offset));
+      var _ = blocks.set(blockOf(offset), endOf(offset, end - offset), known);
     } finally {
       lock.unlock();
     }
@@ -278,9 +331,13 @@ public final class LazyVolume implements BlockDevice {
   /**
    * Takes some of what is missing.
    *
-   * @return whether something was: if not, the volume needs its image no more once it is flushed
+   * @return whether something was: if not, {@link #finish} can be tried
    */
   public boolean fillSome() throws IOException {
+    if (lossesThen != blocks.losses()) {
+      lossesThen = blocks.losses();
+      filledUpTo = 0;
+    }
     var block = blocks.next(filledUpTo, blocks.count(), false);
     filledUpTo = block;
     if (block >= blocks.count()) {
@@ -289,6 +346,19 @@ public final class LazyVolume implements BlockDevice {
     }
     fillStretch(block, blocks.count());
     return true;
+  }
+
+  /** Whether all of it is there and lasts: then the image is needed no more. */
+  public boolean finish() throws IOException {
+    var known = blocks.losses();
+    var whole = blocks.hasAll(0, blocks.count());
+    flush();
+    return whole && known == blocks.losses();
+  }
+
+  /** Whether it has lost what somebody wrote, and so takes nothing more. */
+  public boolean isBroken() {
+    return blocks.isBroken();
   }
 
   /** How long ago somebody had to wait for the image. */

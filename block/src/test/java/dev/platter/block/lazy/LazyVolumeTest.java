@@ -1,6 +1,7 @@
 package dev.platter.block.lazy;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.block.BlockDevice;
 import dev.platter.block.FileDevice;
@@ -11,8 +12,10 @@ import dev.platter.lab.Shell;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
@@ -190,6 +193,127 @@ class LazyVolumeTest {
       assertThat(read(volume, 2 * MIB, MIB)).containsOnly(0);
       assertThat(read(volume, IMAGE - 10, 10)).isEqualTo(read(image, IMAGE - 10, 10));
       assertThat(read(volume, IMAGE, BLOCK)).containsOnly(0);
+    }
+  }
+
+  /**
+   * A disk with a cache as the kernel's: of what cannot be stored it is told once, by the first
+   * flush, and what is in the cache is forgotten.
+   */
+  private static final class Forgetful implements BlockDevice {
+    private byte[] stored = new byte[SIZE];
+    private MemoryDevice cached = new MemoryDevice(SIZE);
+    private boolean fails;
+
+    @Override
+    public long size() {
+      return SIZE;
+    }
+
+    @Override
+    public boolean readOnly() {
+      return false;
+    }
+
+    @Override
+    public void read(long offset, ByteBuffer into) throws IOException {
+      cached.read(offset, into);
+    }
+
+    @Override
+    public void write(long offset, ByteBuffer from) throws IOException {
+      cached.write(offset, from);
+    }
+
+    @Override
+    public void zero(long offset, long length, boolean mayTrim) throws IOException {
+      cached.zero(offset, length, mayTrim);
+    }
+
+    @Override
+    public void trim(long offset, long length) throws IOException {
+      cached.trim(offset, length);
+    }
+
+    @Override
+    public void flush() throws IOException {
+      if (fails) {
+        fails = false;
+        cached = new MemoryDevice(SIZE);
+        cached.write(0, ByteBuffer.wrap(stored));
+        throw new IOException("Input/output error");
+      }
+      stored = LazyVolumeTest.read(cached, 0, SIZE);
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private LazyVolume on(Forgetful disk, String boot) throws IOException {
+    return new LazyVolume(disk, directory.resolve("map"), directory.resolve("live"), image, boot);
+  }
+
+  @Test
+  void whatOfTheImageCouldNotBeStoredIsTakenOnceMore() throws IOException {
+    var disk = new Forgetful();
+    try (var volume = on(disk, "first")) {
+      write(volume, 2 * BLOCK, BLOCK);
+      volume.flush();
+      while (volume.fillSome()) {}
+      disk.fails = true;
+      assertThatThrownBy(volume::finish).hasMessage("Input/output error");
+      assertThat(volume.percent()).isLessThan(100);
+      assertThat(read(volume, 0, SIZE)).isEqualTo(model);
+      write(volume, 4 * BLOCK, 10);
+      while (volume.fillSome()) {}
+      assertThat(volume.finish()).isTrue();
+    }
+    assertThat(disk.stored).isEqualTo(model);
+  }
+
+  @Test
+  void whoWroteWhatCouldNotBeStoredIsToldUntilNobodyUsesTheVolume() throws IOException {
+    var disk = new Forgetful();
+    var live = directory.resolve("live");
+    byte[] flushed;
+    try (var volume = on(disk, "first")) {
+      flushed = write(volume, 2 * BLOCK, BLOCK);
+      volume.flush();
+      write(volume, 2 * BLOCK, 100);
+      disk.fails = true;
+      assertThatThrownBy(volume::flush).hasMessageContaining("may be lost");
+      assertThatThrownBy(volume::flush).hasMessageContaining("may be lost");
+      assertThatThrownBy(() -> write(volume, 0, 1)).hasMessageContaining("may be lost");
+    }
+    try (var volume = on(disk, "first")) {
+      assertThatThrownBy(volume::flush).as("another process").hasMessageContaining("may be lost");
+    }
+    assertThat(LazyVolume.mend(live)).isTrue();
+    try (var volume = on(disk, "first")) {
+      assertThat(read(volume, 2 * BLOCK, BLOCK)).isEqualTo(flushed);
+      assertThat(read(volume, 5 * BLOCK, BLOCK)).isEqualTo(read(image, 5 * BLOCK, BLOCK));
+      write(volume, 0, 1);
+      volume.flush();
+      assertThat(LazyVolume.mend(live)).isFalse();
+      assertThat(live).exists();
+    }
+  }
+
+  /** As the kernel does with a page that it could not write and needs for something else. */
+  @Test
+  void whatAGuestHasWrittenStaysItsOwnIfTheLiveBitsAreForgotten() throws IOException {
+    try (var volume = open()) {
+      write(volume, 0, 2 * BLOCK);
+      volume.flush();
+      try (var live = FileChannel.open(directory.resolve("live"), StandardOpenOption.WRITE)) {
+        live.write(ByteBuffer.allocate(8), 4096);
+      }
+      assertThat(read(volume, 0, BLOCK)).isEqualTo(Arrays.copyOf(model, BLOCK));
+      write(volume, 3 * BLOCK, BLOCK);
+    }
+    try (var volume = open(image, "first")) {
+      assertThat(read(volume, 0, SIZE)).isEqualTo(model);
     }
   }
 

@@ -101,8 +101,7 @@ final class VolumeCalls {
   DeleteVolumeResponse delete(DeleteVolumeRequest request) throws IOException {
     var id = messages.ownId(VolumeRequests.required(request.getVolumeId(), "volume_id"));
     if (id.isPresent()) {
-      mounts.takeBack(id.get(), requests::isLeft);
-      store.delete(id.get());
+      mounts.delete(id.get(), requests::isLeft);
       drawn.forget(id.get());
     }
     return DeleteVolumeResponse.getDefaultInstance();

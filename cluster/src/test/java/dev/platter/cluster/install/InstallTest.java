@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -115,6 +116,51 @@ class InstallTest {
       }
     }
     assertThat(yaml).contains("serviceAccountName: platter-volumes-resizer");
+  }
+
+  /** Others have not been tried with the driver; docs/volumes.md names these. */
+  @Test
+  void theSidecarsOfVolumesAreThoseThatWereTried() {
+    var yaml =
+        VolumesInstall.yaml(
+            options("vms", "registry.example/platter:1", List.of()),
+            "/srv/volumes",
+            VolumesInstall.DEFAULT_SIDECARS);
+    var images = new TreeMap<String, String>();
+    for (var object : objects(yaml)) {
+      for (var container : object.at("/spec/template/spec/containers")) {
+        images.put(container.path("name").asText(), container.path("image").asText());
+      }
+    }
+    assertThat(images)
+        .containsEntry("provisioner", "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0")
+        .containsEntry("snapshotter", "registry.k8s.io/sig-storage/csi-snapshotter:v8.3.0")
+        .containsEntry("resizer", "registry.k8s.io/sig-storage/csi-resizer:v1.14.0");
+    assertThat(images.values())
+        .filteredOn(image -> !image.startsWith("registry.k8s.io/"))
+        .containsOnly("registry.example/platter:1");
+  }
+
+  @Test
+  void whoMakesClaimsLargerPrefersANodeWithADriver() {
+    var yaml =
+        VolumesInstall.yaml(
+            options("vms", "registry.example/platter:1", List.of()),
+            "/srv/volumes",
+            VolumesInstall.DEFAULT_SIDECARS);
+    var resizer =
+        objects(yaml).stream()
+            .filter(object -> object.path("kind").asText().equals("Deployment"))
+            .toList();
+    assertThat(resizer).hasSize(1);
+    assertThat(
+            resizer
+                .getFirst()
+                .at(
+                    "/spec/template/spec/affinity/nodeAffinity"
+                        + "/preferredDuringSchedulingIgnoredDuringExecution/0/preference")
+                .toString())
+        .contains("\"local.csi.platter.dev/node\"", "\"Exists\"");
   }
 
   @Test

@@ -137,8 +137,13 @@ public final class DrawnVolumes implements AutoCloseable {
     }
     // First: without it a VM would read the device as it is.
     Durable.publish(files.note(id), drawn.digest());
+    if (!LoopDevices.isUsed(store.bytes(volume)) && LazyVolume.mend(store.maps().live(id))) {
+      // What the kernel could not store may be in memory for a while, and then be gone.
+      Tool.run("dd", "if=" + store.bytes(volume), "iflag=nocache", "count=0", "status=none");
+    }
     var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE, System.err::println);
-    var lazy = new LazyVolume(store.bytes(volume), store.map(id), store.live(id), image);
+    var lazy =
+        new LazyVolume(store.bytes(volume), store.maps().map(id), store.maps().live(id), image);
     nbd.add(id, lazy);
     var filler =
         Thread.ofPlatform()
@@ -162,7 +167,9 @@ public final class DrawnVolumes implements AutoCloseable {
         }
         try {
           more = volume.fillSome();
-          if (++since % BETWEEN_SYNCS == 0 || !more) {
+          if (!more && !volume.finish()) {
+            more = true; // Some of it could not be stored, as somebody else was told.
+          } else if (more && ++since % BETWEEN_SYNCS == 0) {
             volume.flush();
           }
           if (!more) {
@@ -174,6 +181,9 @@ public final class DrawnVolumes implements AutoCloseable {
           if (isServed(id, volume)) {
             more = true;
             System.err.println("the volume " + id + " is not filled for now: " + e);
+            if (volume.isBroken()) {
+              return; // Whoever uses it has to end; then it is opened anew.
+            }
             Thread.sleep(BETWEEN_TRIES);
           }
         }
@@ -241,21 +251,40 @@ public final class DrawnVolumes implements AutoCloseable {
     }
   }
 
-  /** Stops to serve a volume that is complete and has no device. */
+  /**
+   * Stops to serve a volume that is complete and has no device. One that is broken and has none is
+   * opened anew.
+   */
   public void release(String id) throws IOException {
     Served gone;
     synchronized (this) {
       var volume = store.volume(id);
       if (volume.isEmpty()
           || volume.get().drawn() == null
-          || !volume.get().isWhole()
           || LoopDevices.isUsed(store.bytes(volume.get()))) {
         return;
       }
-      gone = take(id);
-      store.undraw(id);
+      if (volume.get().isWhole()) {
+        gone = take(id);
+        store.undraw(id);
+      } else {
+        gone = takeBroken(id);
+      }
     }
     end(gone);
+    if (gone != null && store.volume(id).map(one -> !one.isWhole()).orElse(false)) {
+      serveAgain(id);
+    }
+  }
+
+  private @Nullable Served takeBroken(String id) {
+    var broken = served.get(id);
+    if (broken == null || !broken.volume.isBroken()) {
+      return null;
+    }
+    nbd.remove(id);
+    served.remove(id);
+    return broken;
   }
 
   /** Of a volume that was deleted. */
@@ -310,8 +339,11 @@ public final class DrawnVolumes implements AutoCloseable {
     for (var one : all) {
       one.image.close();
       join(one.filler);
-      one.volume.flush();
-      one.volume.close();
+      try (var volume = one.volume) {
+        volume.flush();
+      } catch (IOException e) { // Its users are told by whoever comes next.
+        System.err.println("a volume is left as it is: " + e);
+      }
     }
   }
 }

@@ -3,7 +3,10 @@ package dev.platter.node.volumes;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -17,6 +20,8 @@ enum FileSystem {
   /** What blkid says of a device that has no signature it knows. */
   private static final int NOTHING_FOUND = 2;
 
+  private static final int BEGINNING = 1 << 20;
+
   String word() {
     return name().toLowerCase(Locale.ROOT);
   }
@@ -25,7 +30,10 @@ enum FileSystem {
     return List.of(values()).stream().filter(one -> one.word().equals(word)).findFirst();
   }
 
-  /** Empty if the device is blank. What is on it and none of these is not overwritten. */
+  /**
+   * Empty if none can be seen, be it that the device cannot be read. What is on it and none of
+   * these is not overwritten.
+   */
   static Optional<FileSystem> on(Path device) throws IOException {
     var found =
         Tool.attempt("blkid", "-p", "-o", "value", "-s", "TYPE", "-s", "PTTYPE", device.toString());
@@ -40,6 +48,15 @@ enum FileSystem {
           "Use the claim with volumeMode: Block, or another one.");
     }
     return type;
+  }
+
+  /** Whether it has nothing where file systems begin; fails if that cannot be read. */
+  static boolean beginsBlank(Path device) throws IOException {
+    var bytes = ByteBuffer.allocate(BEGINNING);
+    try (var channel = FileChannel.open(device, StandardOpenOption.READ)) {
+      while (bytes.hasRemaining() && channel.read(bytes) >= 0) {}
+    }
+    return bytes.flip().mismatch(ByteBuffer.allocate(bytes.remaining())) < 0;
   }
 
   /**

@@ -13,6 +13,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * The block devices of files. The kernel is the only record of them: a file's are found by device
@@ -21,6 +22,9 @@ import java.util.Optional;
  */
 final class LoopDevices {
   private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** As the kernel calls a file that has no name any more. */
+  private static final String DELETED = " (deleted)";
 
   private LoopDevices() {}
 
@@ -47,6 +51,34 @@ final class LoopDevices {
       }
     }
     return devices;
+  }
+
+  /**
+   * Detaches what a process that died between two calls, or a call that came too late, has left of
+   * volumes that are gone. Their files have names no more, but the kernel still knows them.
+   *
+   * @param directory where they were
+   * @param file what they were called
+   */
+  static void detachDeleted(Path directory, Predicate<String> file) throws IOException {
+    var disk = Mounts.number((long) Files.getAttribute(directory, "unix:dev"));
+    var list =
+        Tool.run(
+            "losetup", "--json", "--list", "--output", "NAME,AUTOCLEAR,BACK-MAJ:MIN,BACK-FILE");
+    if (list.isBlank()) {
+      return;
+    }
+    for (JsonNode device : JSON.readTree(list).path("loopdevices")) {
+      var backing = device.path("back-file").asText();
+      if (backing.endsWith(DELETED)
+          && device.path("back-maj:min").asText().strip().equals(disk)
+          && !device.path("autoclear").asBoolean()) {
+        var name = Path.of(backing.substring(0, backing.length() - DELETED.length())).getFileName();
+        if (file.test(String.valueOf(name))) {
+          detach(Path.of(device.path("name").asText()));
+        }
+      }
+    }
   }
 
   /** Whether one was not detached yet, or is mounted here again. */

@@ -47,7 +47,7 @@ final class Mounts {
   }
 
   /** As the kernel writes what a C library has packed. */
-  private static String number(long device) {
+  static String number(long device) {
     long major = (device >>> 8 & 0xFFF) | (device >>> 32 & ~0xFFFL);
     long minor = (device & 0xFF) | (device >>> 12 & 0xFFFFFF00L);
     return major + ":" + minor;

@@ -31,6 +31,18 @@ public final class VolumeDirectory implements AutoCloseable {
 
   private static final int OWN_SHARE = 16;
 
+  /** What an XFS takes that has no volumes: its log, and a little more. */
+  private static final long EMPTY = 72L << 20;
+
+  /** A file of ext4 has no more blocks than 32 bits can count; those of others can be larger. */
+  private static final int COUNTED_BITS = 32;
+
+  /**
+   * What part of the disk is not promised: what is written takes more than its bytes, since file
+   * systems note where they are.
+   */
+  private static final int RESERVE_SHARE = 50;
+
   /** Or it would take up to 2 GiB, written at once. */
   private static final String LOG = "size=64m";
 
@@ -145,8 +157,23 @@ public final class VolumeDirectory implements AutoCloseable {
 
   /** Of our file system, so that the limit fits into it. */
   private long size() throws IOException {
-    var bytes = limit == null ? Files.getFileStore(pool).getTotalSpace() : limit.bytes();
-    return bytes + bytes / OWN_SHARE + OWN_ROOM;
+    return size(limit == null ? Files.getFileStore(pool).getTotalSpace() : limit.bytes());
+  }
+
+  /**
+   * @param bytes of volumes
+   */
+  private long size(long bytes) throws IOException {
+    return bytes > fitting() ? largest() : bytes + bytes / OWN_SHARE + OWN_ROOM;
+  }
+
+  private long largest() throws IOException {
+    return (Files.getFileStore(pool).getBlockSize() << COUNTED_BITS) - OWN_ROOM;
+  }
+
+  /** What volumes may have at most of a file system of ours. */
+  private long fitting() throws IOException {
+    return (largest() - OWN_ROOM) / (OWN_SHARE + 1) * OWN_SHARE;
   }
 
   Path pool() {
@@ -165,10 +192,13 @@ public final class VolumeDirectory implements AutoCloseable {
    */
   long limit(long written) throws IOException {
     if (limit != null) {
-      return limit.bytes();
+      return ours ? Math.min(limit.bytes(), fitting()) : limit.bytes();
     }
-    var taken = ours ? SparseFile.onDisk(file(pool)) : written;
-    return Files.getFileStore(pool).getUsableSpace() + taken;
+    var disk = Files.getFileStore(pool);
+    var free = disk.getUsableSpace() - disk.getTotalSpace() / RESERVE_SHARE;
+    return ours
+        ? Math.min(free + SparseFile.onDisk(file(pool)) - EMPTY, fitting())
+        : free + written;
   }
 
   /**

@@ -1,5 +1,6 @@
 package dev.platter.node.volumes;
 
+import dev.platter.image.raw.SparseFile;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
@@ -47,23 +48,23 @@ public final class VolumeMounts {
         case Use.Block _ -> LoopDevices.attachToBind(bytes, false);
         case Use.Directory directory -> {
           try (var held = LoopDevices.attachToMount(bytes)) {
-            mount(held.device(), staging, directory);
+            mount(id, held.device(), staging, directory);
           }
         }
       }
     }
   }
 
-  private static void mount(Path device, Path staging, Use.Directory use) throws IOException {
+  private void mount(String id, Path device, Path staging, Use.Directory use) throws IOException {
     if (!isAt(staging, device)) {
-      var type = formatted(device, use.type());
+      var type = formatted(id, device, use.type());
       Files.createDirectories(staging);
       type.mount(device, staging, use.options());
     }
     grow(device, staging);
   }
 
-  private static FileSystem formatted(Path device, String wanted) throws IOException {
+  private FileSystem formatted(String id, Path device, String wanted) throws IOException {
     var type =
         FileSystem.named(wanted)
             .orElseThrow(
@@ -74,6 +75,10 @@ public final class VolumeMounts {
                         "Use ext4 or xfs."));
     var found = FileSystem.on(device);
     if (found.isEmpty()) {
+      if (!store.formatting().isBegun(id)) {
+        refuseUsed(store.existing(id), device);
+        store.formatting().begin(id);
+      }
       type.make(device);
     } else if (found.get() != type) {
       throw PlatterException.of(
@@ -81,7 +86,23 @@ public final class VolumeMounts {
           "the volume has a file system " + found.get().word() + ", not " + wanted,
           "Name that one as the fsType of its storage class.");
     }
+    store.formatting().end(id);
     return type;
+  }
+
+  /**
+   * A program that knows a file system by its bytes says of a device that it cannot read, too, that
+   * it has none. So a volume gets one only if we can read that it has nothing: where file systems
+   * begin, or, of one that is made from another, anywhere.
+   */
+  private void refuseUsed(Volume volume, Path device) throws IOException {
+    if (!FileSystem.beginsBlank(device)
+        || (volume.origin() != null && SparseFile.onDisk(store.bytes(volume)) > 0)) {
+      throw PlatterException.of(
+          Code.REFUSED,
+          "what is on the volume " + volume.id() + " is no file system, and is not written over",
+          "Use the claim with volumeMode: Block, or another one.");
+    }
   }
 
   public void unstage(String id, Path staging) throws IOException {
@@ -96,21 +117,32 @@ public final class VolumeMounts {
       Mounts.unmount(staging);
       if (volume.isPresent()) {
         LoopDevices.detachAll(store.bytes(volume.get()));
+      } else {
+        store.detachDeleted(id);
       }
     }
   }
 
   /**
-   * Takes back a volume that is to be deleted, if nobody has it any more: a kubelet that was killed
-   * need not know of all that it has to give back. Killed itself, it may leave the empty file that
-   * a device was bound to.
+   * Deletes a volume, which is taken back before if nobody has it any more: a kubelet that was
+   * killed need not know of all that it has to give back. Killed itself, this may leave the empty
+   * file that a device was bound to.
    *
    * @param isLeft whether who had it at this path is gone
    */
-  public void takeBack(String id, Predicate<Path> isLeft) throws IOException {
+  public void delete(String id, Predicate<Path> isLeft) throws IOException {
+    synchronized (
+        lock(id)) { // Or somebody could stage it, and give a file without a name a device.
+      takeBack(id, isLeft);
+      store.delete(id);
+    }
+  }
+
+  void takeBack(String id, Predicate<Path> isLeft) throws IOException {
     synchronized (lock(id)) {
       var volume = store.volume(id);
       if (volume.isEmpty()) {
+        store.detachDeleted(id);
         return;
       }
       var targets = targets(volume.get()).toList();
@@ -156,8 +188,9 @@ public final class VolumeMounts {
       var bytes = store.bytes(volume);
       var staged = LoopDevices.find(bytes, false).orElseThrow(() -> notStaged(id));
       if (alone) {
-        var others = targets(volume, target).stream().filter(at -> !at.equals(staging)).toList();
-        if (!others.isEmpty() && !isAt(target, staged)) {
+        var all = targets(volume).toList();
+        var others = all.stream().filter(at -> !at.equals(staging)).toList();
+        if (!others.isEmpty() && !all.contains(target)) {
           throw PlatterException.of(
               Code.CONFLICT,
               "the volume " + id + " is for one pod alone, and is at " + others,

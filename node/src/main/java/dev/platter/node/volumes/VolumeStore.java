@@ -1,6 +1,5 @@
 package dev.platter.node.volumes;
 
-import dev.platter.block.lazy.LazyVolume;
 import dev.platter.image.raw.NativeFile;
 import dev.platter.image.raw.SparseFile;
 import dev.platter.model.ByteSize;
@@ -10,12 +9,8 @@ import dev.platter.node.durable.Durable;
 import dev.platter.node.volumes.Volume.Drawn;
 import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -36,8 +31,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>One process at a time has a store, as {@link VolumeDirectory} sees to. Changes of it wait for
  * each other; they take milliseconds. What users of a volume have not written out yet is brought to
- * its file before, which takes as long as their disk does and holds up nobody: a volume that has
- * users is not deleted, and whether it is still there is looked at again.
+ * its file before, which takes as long as their disk does; then its blocks are shared, which takes
+ * a second where they are in very many places. Neither holds up anybody: what is made has its room
+ * ({@link Making}), and whether its origin is still there, and whole, is looked at again.
  */
 public final class VolumeStore {
   /** Where its volumes are below the directory. */
@@ -48,7 +44,9 @@ public final class VolumeStore {
   private final VolumeDirectory directory;
   private final Records<Volume> volumes;
   private final Records<Snapshot> snapshots;
-  private final Path drawn;
+  private final DrawnMaps maps;
+  private final Formatting formatting;
+  private final Making making = new Making(this);
   private final Moments moments;
 
   /** Tests die here. */
@@ -62,7 +60,8 @@ public final class VolumeStore {
     this.directory = directory;
     this.volumes = new Records<>(directory.path().resolve(VOLUMES), Volume.class);
     this.snapshots = new Records<>(directory.path().resolve("snapshots"), Snapshot.class);
-    this.drawn = directory.path().resolve("drawn");
+    this.maps = new DrawnMaps(directory.path().resolve("drawn"));
+    this.formatting = new Formatting(directory.path().resolve("formatting"));
     this.moments = moments;
     sweep();
   }
@@ -71,7 +70,16 @@ public final class VolumeStore {
     return new VolumeStore(directory, Moments.NONE);
   }
 
+  /** Devices that a volume which is gone has left. */
+  void detachDeleted(String id) throws IOException {
+    if (Ids.isId(id)) {
+      var file = String.valueOf(volumes.bytes(id).getFileName());
+      LoopDevices.detachDeleted(directory.path(), file::equals);
+    }
+  }
+
   private void sweep() throws IOException {
+    LoopDevices.detachDeleted(directory.path(), Ids::isVolumeFile);
     for (var bytes : volumes.leftovers()) {
       LoopDevices.detachAll(bytes);
       Durable.delete(bytes);
@@ -79,16 +87,9 @@ public final class VolumeStore {
     for (var bytes : snapshots.leftovers()) {
       Durable.delete(bytes);
     }
-    if (!Files.isDirectory(drawn)) {
-      return; // A pool of before, which may be full.
-    }
-    try (var maps = Files.list(drawn)) {
-      for (var map : maps.toList()) {
-        var name = String.valueOf(map.getFileName());
-        var volume = volume(name.replaceFirst("\\.(map|live)$", ""));
-        if (volume.isEmpty() || volume.get().drawn() == null) {
-          Durable.delete(map);
-        }
+    for (var id : maps.ids()) {
+      if (volume(id).map(Volume::drawn).isEmpty()) {
+        maps.delete(id);
       }
     }
   }
@@ -100,11 +101,11 @@ public final class VolumeStore {
   }
 
   public Optional<Volume> volume(String id) throws IOException {
-    return isId(id) ? volumes.find(id) : Optional.empty();
+    return Ids.isId(id) ? volumes.find(id) : Optional.empty();
   }
 
   public Optional<Volume> volumeNamed(String name) throws IOException {
-    return volumes.find(id("vol", name));
+    return volumes.find(Ids.of("vol", name));
   }
 
   public List<Volume> volumes() throws IOException {
@@ -112,11 +113,11 @@ public final class VolumeStore {
   }
 
   public Optional<Snapshot> snapshot(String id) throws IOException {
-    return isId(id) ? snapshots.find(id) : Optional.empty();
+    return Ids.isId(id) ? snapshots.find(id) : Optional.empty();
   }
 
   public Optional<Snapshot> snapshotNamed(String name) throws IOException {
-    return snapshots.find(id("snap", name));
+    return snapshots.find(Ids.of("snap", name));
   }
 
   public List<Snapshot> snapshots() throws IOException {
@@ -140,32 +141,51 @@ public final class VolumeStore {
     moments.reached("settled");
   }
 
-  private synchronized Volume make(String name, long capacity, @Nullable Origin origin)
-      throws IOException {
-    var known = volumeNamed(name);
-    if (known.isPresent()) {
-      return known.get();
+  private Volume make(String name, long capacity, @Nullable Origin origin) throws IOException {
+    var volume = new Volume(Ids.of("vol", name), name, capacity, origin, null);
+    @Nullable Path source;
+    synchronized (this) {
+      making.await(volume.id());
+      var known = volumes.find(volume.id());
+      if (known.isPresent()) {
+        return known.get();
+      }
+      source = origin == null ? null : whole(origin);
+      reserve(capacity);
+      making.begin(volume.id(), capacity);
     }
-    if (origin != null && origin.kind() == Origin.Kind.VOLUME) {
-      refuseHalf(existing(origin.id()));
-    }
-    var volume = new Volume(id("vol", name), name, capacity, origin, null);
-    reserve(capacity);
     try {
       var bytes = volumes.bytes(volume.id());
       Files.deleteIfExists(bytes);
-      if (origin == null) {
+      formatting.end(volume.id());
+      if (source == null) {
         SparseFile.create(bytes, capacity);
       } else {
-        share(bytes(origin), bytes, capacity);
+        share(source, bytes, capacity);
+        moments.reached("shared");
       }
-      moments.reached("before the record");
-      volumes.publish(volume.id(), volume);
+      synchronized (this) {
+        if (origin != null) {
+          var _ = whole(origin);
+        }
+        moments.reached("before the record");
+        volumes.publish(volume.id(), volume);
+      }
     } catch (IOException e) {
       throw orNoRoom(e);
+    } finally {
+      making.end(volume.id());
     }
     moments.reached("after the record");
     return volume;
+  }
+
+  /** Its bytes; a volume must have all of them. */
+  private Path whole(Origin origin) throws IOException {
+    if (origin.kind() == Origin.Kind.VOLUME) {
+      refuseHalf(existing(origin.id()));
+    }
+    return bytes(origin);
   }
 
   private Path bytes(Origin origin) throws IOException {
@@ -177,20 +197,26 @@ public final class VolumeStore {
     };
   }
 
-  /** One that is in use is not deleted; one that is not there is. */
-  public synchronized void delete(String id) throws IOException {
-    if (!isId(id)) {
+  /**
+   * One that is in use is not deleted; one that is not there is. {@link VolumeMounts#delete} sees
+   * to it that nobody begins to use it meanwhile.
+   */
+  synchronized void delete(String id) throws IOException {
+    if (!Ids.isId(id)) {
       return;
     }
+    making.await(id);
     var bytes = volumes.bytes(id);
     if (LoopDevices.isUsed(bytes)) {
       throw PlatterException.of(
           Code.CONFLICT, "the volume " + id + " is in use on this node", "Delete its pods first.");
     }
+    moments.reached("before the record goes");
     volumes.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(bytes);
-    deleteMap(id);
+    maps.delete(id);
+    formatting.end(id);
     moments.reached("after the bytes");
   }
 
@@ -221,9 +247,7 @@ public final class VolumeStore {
               .formatted(ByteSize.of(from.size()), ByteSize.of(volume.capacity())),
           "Make the claim larger.");
     }
-    Durable.makeDirectories(drawn);
-    deleteMap(id);
-    Durable.publish(map(id), LazyVolume.nothing(from.size()));
+    maps.make(id, from.size());
     moments.reached("before the record");
     var out = volume.withDrawn(from);
     publish(out);
@@ -246,23 +270,16 @@ public final class VolumeStore {
     if (volume.isWhole()) {
       publish(volume.withDrawn(null));
       moments.reached("before the map");
-      deleteMap(id);
+      maps.delete(id);
     }
   }
 
-  /** Which of its blocks have come. */
-  Path map(String id) {
-    return drawn.resolve(id + ".map");
+  DrawnMaps maps() {
+    return maps;
   }
 
-  /** The same until the next boot. */
-  Path live(String id) {
-    return drawn.resolve(id + ".live");
-  }
-
-  private void deleteMap(String id) throws IOException {
-    Files.deleteIfExists(live(id));
-    Durable.delete(map(id));
+  Formatting formatting() {
+    return formatting;
   }
 
   private static void refuseHalf(Volume volume) {
@@ -305,50 +322,63 @@ public final class VolumeStore {
     return take(name, volume);
   }
 
-  private synchronized Snapshot take(String name, String volume) throws IOException {
-    var known = snapshotNamed(name);
-    if (known.isPresent()) {
-      return known.get();
+  private Snapshot take(String name, String volume) throws IOException {
+    var id = Ids.of("snap", name);
+    var origin = new Origin(Origin.Kind.VOLUME, volume);
+    Path source;
+    synchronized (this) {
+      making.await(id);
+      var known = snapshots.find(id);
+      if (known.isPresent()) {
+        return known.get();
+      }
+      source = whole(origin);
+      var most = SparseFile.onDisk(source);
+      reserve(most);
+      making.begin(id, most);
     }
-    refuseHalf(existing(volume));
-    var source = bytes(existing(volume));
-    reserve(SparseFile.onDisk(source));
-    var id = id("snap", name);
-    var bytes = snapshots.bytes(id);
     Snapshot snapshot;
     try {
+      var bytes = snapshots.bytes(id);
       Files.deleteIfExists(bytes);
       share(source, bytes, 0);
-      moments.reached("before the record");
-      snapshot =
-          new Snapshot(
-              id,
-              name,
-              volume,
-              Files.size(bytes),
-              SparseFile.onDisk(bytes),
-              System.currentTimeMillis());
-      snapshots.publish(id, snapshot);
+      moments.reached("shared");
+      synchronized (this) {
+        var _ = whole(origin);
+        moments.reached("before the record");
+        snapshot =
+            new Snapshot(
+                id,
+                name,
+                volume,
+                Files.size(bytes),
+                SparseFile.onDisk(bytes),
+                System.currentTimeMillis());
+        snapshots.publish(id, snapshot);
+      }
     } catch (IOException e) {
       throw orNoRoom(e);
+    } finally {
+      making.end(id);
     }
     moments.reached("after the record");
     return snapshot;
   }
 
   public synchronized void deleteSnapshot(String id) throws IOException {
-    if (!isId(id)) {
+    if (!Ids.isId(id)) {
       return;
     }
+    making.await(id);
     snapshots.unpublish(id);
     moments.reached("before the bytes");
     Durable.delete(snapshots.bytes(id));
     moments.reached("after the bytes");
   }
 
-  /** How much may still be promised. */
+  /** How much may still be promised, in one volume or several: a multiple of 1 MiB. */
   public synchronized long room() throws IOException {
-    long promised = 0;
+    long promised = making.promised();
     long written = 0;
     for (var volume : volumes.list()) {
       promised += volume.capacity();
@@ -358,7 +388,7 @@ public final class VolumeStore {
     for (var snapshot : snapshots.list()) {
       promised += snapshot.allocated();
     }
-    return Math.max(0, directory.limit(written) - promised);
+    return Math.max(0, directory.limit(written) - promised) / UNIT * UNIT;
   }
 
   private void reserve(long bytes) throws IOException {
@@ -391,20 +421,5 @@ public final class VolumeStore {
   private static PlatterException gone(String kind, String id) {
     return PlatterException.of(
         Code.NOT_FOUND, "there is no " + kind + " " + id + " on this node", "");
-  }
-
-  /** Names a file, so nothing else may come near one. */
-  private static boolean isId(String text) {
-    return text.matches("(vol|snap)-[0-9a-f]{32}");
-  }
-
-  private static String id(String kind, String name) {
-    try {
-      var digest =
-          MessageDigest.getInstance("SHA-256").digest(name.getBytes(StandardCharsets.UTF_8));
-      return kind + "-" + HexFormat.of().formatHex(digest, 0, 16);
-    } catch (NoSuchAlgorithmException e) {
-      throw new AssertionError("every JDK has SHA-256", e);
-    }
   }
 }

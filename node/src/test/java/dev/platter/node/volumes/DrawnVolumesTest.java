@@ -13,9 +13,12 @@ import dev.platter.node.volumes.Volume.Origin;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -153,15 +156,41 @@ class DrawnVolumesTest {
     var volume = store.create("root", SIZE, null);
     start(NEVER).draw(volume.id(), DIGEST, IMAGE);
     drawn.close();
-    Files.delete(store.live(volume.id()));
-    Files.createDirectories(store.live(volume.id()).resolve("in-the-way"));
+    Files.delete(store.maps().live(volume.id()));
+    Files.createDirectories(store.maps().live(volume.id()).resolve("in-the-way"));
     var volumes = start(NEVER);
     assertThatThrownBy(() -> volumes.admit(volume.id(), true))
         .hasMessageContaining("cannot be served");
-    Shell.run("rm", "-r", store.live(volume.id()));
+    Shell.run("rm", "-r", store.maps().live(volume.id()));
     volumes.admit(volume.id(), true);
     serveImages();
     Shell.run("qemu-img", "compare", "-f", "raw", "-F", "raw", uri(volume.id()), raw);
+  }
+
+  /** The mark is what {@code LazyVolume} leaves when bytes of a guest could not be stored. */
+  @Test
+  void aVolumeThatLostWhatWasWrittenTakesNothingMoreUntilItsUserHasEnded() throws Exception {
+    serveImages();
+    var volumes = start(NEVER);
+    var volume = store.create("root", SIZE, null);
+    volumes.draw(volume.id(), DIGEST, IMAGE);
+    LoopDevices.attachToBind(store.bytes(volume), false);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 7 0 64k", "-c", "flush", uri(volume.id()));
+    volumes.close();
+    try (var live = FileChannel.open(store.maps().live(volume.id()), StandardOpenOption.WRITE)) {
+      live.write(ByteBuffer.wrap(new byte[] {1}), 128);
+    }
+    var next = start(NEVER);
+    var write = List.of("qemu-io", "-f", "raw", "-c", "write -P 8 4M 64k", uri(volume.id()));
+    assertThat(Shell.shell().execute(write.toArray()).output()).contains("write failed");
+    next.release(volume.id());
+    assertThat(Shell.shell().execute(write.toArray()).output())
+        .as("it has a device")
+        .contains("write failed");
+    LoopDevices.detachAll(store.bytes(volume));
+    next.release(volume.id());
+    Shell.run(write.toArray());
+    Shell.run("qemu-io", "-f", "raw", "-c", "read -P 7 0 64k", uri(volume.id()));
   }
 
   @Test
@@ -255,7 +284,7 @@ class DrawnVolumesTest {
     volumes.draw(first.id(), DIGEST, IMAGE);
     volumes.draw(second.id(), DIGEST, IMAGE);
     volumes.close();
-    Files.writeString(store.map(first.id()), "not a map");
+    Files.writeString(store.maps().map(first.id()), "not a map");
     var next = start(NEVER);
     assertThatThrownBy(() -> next.admit(first.id(), true)).hasMessageContaining("cannot be served");
     next.admit(second.id(), true);

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -142,6 +143,60 @@ class VolumesTest {
     store.deleteSnapshot(taken.get().id());
   }
 
+  @Test
+  void whileBlocksAreSharedNobodyWaitsButWhoWantsTheSame() throws Exception {
+    var shared = new CountDownLatch(2);
+    var done = new CountDownLatch(1);
+    var slow =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("shared")) {
+                shared.countDown();
+                await(done);
+              }
+            });
+    var volume = slow.create("a", SIZE, null);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 0 1M", slow.bytes(volume));
+    var taken = run(() -> slow.snapshot("s", volume.id()));
+    var copied = run(() -> slow.create("copy", 2 * SIZE, of(volume)));
+    await(shared);
+    var again = run(() -> slow.create("copy", 2 * SIZE, of(volume)));
+    var others = run(() -> slow.delete(slow.create("b", SIZE, null).id()));
+    others.get(20, TimeUnit.SECONDS);
+    assertThat(slow.room()).isEqualTo((1024 - 64 - 128 - 1) << 20);
+    assertThat(slow.volumeNamed("copy")).isEmpty();
+    assertThat(again).isNotDone();
+
+    done.countDown();
+    for (var one : List.of(taken, copied, again)) {
+      one.get(20, TimeUnit.SECONDS);
+    }
+    assertThat(slow.volumes()).hasSize(2);
+    assertThat(slow.room()).isEqualTo((1024 - 64 - 128 - 1) << 20);
+    slow.deleteSnapshot(slow.snapshotNamed("s").orElseThrow().id());
+  }
+
+  /** A copy might have some of the image's blocks, and not the map that says which. */
+  @Test
+  void whatBeginsAsAnImageWhileItIsCopiedIsNotCopied() throws Exception {
+    var id = new String[1];
+    var drawing =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("shared")) {
+                var from = new Volume.Drawn("sha256:" + "a".repeat(64), SIZE, false);
+                run(() -> store.draw(id[0], from)).join();
+              }
+            });
+    id[0] = drawing.create("a", SIZE, null).id();
+    assertThatThrownBy(() -> drawing.create("copy", SIZE, new Origin(Origin.Kind.VOLUME, id[0])))
+        .hasMessageContaining("still being fetched");
+    assertThat(drawing.volumeNamed("copy")).isEmpty();
+    assertThat(drawing.room()).isEqualTo((1024 - 64) << 20);
+  }
+
   private static Snapshot snapshot(VolumeStore store, Volume volume) {
     try {
       return store.snapshot("s", volume.id());
@@ -236,6 +291,20 @@ class VolumesTest {
   }
 
   @Test
+  void whatIsPublishedOnceMoreToReadForOnePodAloneIsAsItWas() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    mounts.stage(volume.id(), staging(volume), BLOCK);
+    mounts.publish(volume.id(), staging(volume), target(volume), BLOCK, true, true);
+    mounts.publish(volume.id(), staging(volume), target(volume), BLOCK, true, true);
+    assertThat(Shell.run("blockdev", "--getro", target(volume)).strip()).isEqualTo("1");
+    assertThatThrownBy(
+            () ->
+                mounts.publish(
+                    volume.id(), staging(volume), root.resolve("second"), BLOCK, true, true))
+        .hasMessageContaining("one pod alone");
+  }
+
+  @Test
   void whatNobodyHasAnyMoreIsTakenBackToBeDeleted() throws IOException {
     for (var use : List.of(EXT4, BLOCK)) {
       var volume = store.create(use.getClass().getSimpleName(), SIZE, null);
@@ -319,5 +388,126 @@ class VolumesTest {
     var volume = store.create("a", SIZE, null);
     Shell.run("sh", "-c", "echo 'label: gpt' | sfdisk -q " + store.bytes(volume));
     assertThatThrownBy(() -> use(volume, EXT4, false)).hasMessageContaining("no file system");
+    var other = store.create("b", SIZE, null);
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 64k 4k", store.bytes(other));
+    assertThatThrownBy(() -> use(other, EXT4, false)).hasMessageContaining("no file system");
+    Shell.run("qemu-io", "-f", "raw", "-c", "read -P 17 64k 4k", store.bytes(other));
+  }
+
+  /** As blkid does not while the device gives an error; here it lacks the mark for a while. */
+  @Test
+  void aFileSystemThatIsNotSeenForAMomentIsNotMadeAnew() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    Files.writeString(use(volume, EXT4, false).resolve("file"), "kept");
+    mounts.unpublish(volume.id(), target(volume));
+    mounts.unstage(volume.id(), staging(volume));
+    var mark = "printf '%s' | dd of=%s bs=1 seek=1080 conv=notrunc status=none";
+    Shell.run("sh", "-c", mark.formatted("\\000\\000", store.bytes(volume)));
+    assertThatThrownBy(() -> mounts.stage(volume.id(), staging(volume), EXT4))
+        .hasMessageContaining("no file system");
+    mounts.unstage(volume.id(), staging(volume));
+    Shell.run("sh", "-c", mark.formatted("\\123\\357", store.bytes(volume)));
+    assertThat(use(volume, EXT4, false).resolve("file")).hasContent("kept");
+  }
+
+  /** Behind the end of its file a device gives an error. */
+  @Test
+  void aVolumeThatCannotBeReadIsNotFormatted() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    mounts.stage(volume.id(), staging(volume), BLOCK);
+    Shell.run("truncate", "-s", "0", store.bytes(volume));
+    assertThatThrownBy(() -> mounts.stage(volume.id(), staging(volume), EXT4))
+        .hasMessage("Input/output error");
+    assertThat(store.formatting().isBegun(volume.id())).isFalse();
+    assertThat(store.bytes(volume)).hasSize(0);
+  }
+
+  @Test
+  void aCopyThatHasSomethingIsNotFormattedAndOneOfABlankVolumeIs() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    var blank = use(store.create("b", SIZE, of(volume)), EXT4, false);
+    Files.writeString(blank.resolve("file"), "written");
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 32M 4k", store.bytes(volume));
+    var copy = store.create("c", SIZE, of(volume));
+    assertThatThrownBy(() -> use(copy, EXT4, false)).hasMessageContaining("no file system");
+  }
+
+  @Test
+  void aFileSystemThatWasMadeInPartIsMadeAgain() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    store.formatting().begin(volume.id());
+    Shell.run("qemu-io", "-f", "raw", "-c", "write -P 17 4k 4k", store.bytes(volume));
+    Files.writeString(use(volume, EXT4, false).resolve("file"), "written");
+    assertThat(store.formatting().isBegun(volume.id())).isFalse();
+  }
+
+  @Test
+  void whoWantsAVolumeWhileItIsDeletedGetsNoDeviceOfIt() throws Exception {
+    var deleting = new CountDownLatch(1);
+    var done = new CountDownLatch(1);
+    var slow =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("before the record goes")) {
+                deleting.countDown();
+                await(done);
+              }
+            });
+    var both = new VolumeMounts(slow);
+    var volume = slow.create("a", SIZE, null);
+    var deleted = run(() -> both.delete(volume.id(), _ -> true));
+    await(deleting);
+    var staged = run(() -> both.stage(volume.id(), staging(volume), BLOCK));
+    try {
+      staged.get(1, TimeUnit.SECONDS);
+    } catch (TimeoutException e) { // It waits, as it should.
+      assertThat(staged).isNotDone();
+    }
+    done.countDown();
+    deleted.get(20, TimeUnit.SECONDS);
+    assertThatThrownBy(() -> staged.get(20, TimeUnit.SECONDS)).hasMessageContaining("there is no");
+    assertThat(deletedDevices()).isEmpty();
+  }
+
+  private interface Work {
+    void run() throws IOException;
+  }
+
+  private static CompletableFuture<Void> run(Work work) {
+    return CompletableFuture.runAsync(
+        () -> {
+          try {
+            work.run();
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+        },
+        Thread.ofPlatform()::start);
+  }
+
+  private List<String> deletedDevices() {
+    return Shell.run("losetup", "--list", "--noheadings", "--output", "BACK-FILE")
+        .lines()
+        .filter(line -> line.startsWith(root.toString()) && line.endsWith("(deleted)"))
+        .toList();
+  }
+
+  @Test
+  void aDeviceThatAVolumeHasLeftGoesWithItsNextCallOrTheNextDriver() throws IOException {
+    var volume = store.create("a", SIZE, null);
+    for (var call :
+        List.<Work>of(
+            () -> mounts.unstage(volume.id(), staging(volume)),
+            () -> mounts.delete(volume.id(), _ -> true),
+            () -> VolumeStore.open(directory))) {
+      var bytes = store.bytes(store.create("a", SIZE, null));
+      LoopDevices.attach(bytes, false);
+      Files.delete(bytes);
+      Files.delete(bytes.resolveSibling(volume.id() + ".json"));
+      assertThat(deletedDevices()).hasSize(1);
+      call.run();
+      assertThat(deletedDevices()).isEmpty();
+    }
   }
 }
