@@ -81,6 +81,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
                     "IfNotPresent",
                     List.of(),
                     "loop*",
+                    Install.ImageBounds.NONE,
                     List.of(),
                     Install.DEFAULT_KUBELET_ROOT,
                     false,

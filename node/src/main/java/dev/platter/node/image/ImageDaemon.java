@@ -4,15 +4,18 @@ import dev.platter.block.FileDevice;
 import dev.platter.block.base.BaseFiles;
 import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.ImageLogins;
+import dev.platter.model.PlatterException;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.web.WebAccess;
 import dev.platter.node.web.WebVersion;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -38,7 +41,8 @@ public final class ImageDaemon implements AutoCloseable {
    *     fetched
    * @param patience after which the rest is fetched whatever the guest does
    * @param bytesPerSecond to fetch at most in the background; 0 for no limit
-   * @param limit of all images together in bytes, above which unused ones are removed; 0 for none
+   * @param limit in bytes of all images, layers of container images and downloads together, above
+   *     which unused ones are removed; 0 for none
    */
   public record Options(
       Duration idle, Duration quiet, Duration patience, long bytesPerSecond, long limit) {}
@@ -55,6 +59,8 @@ public final class ImageDaemon implements AutoCloseable {
   private final ServedImages images;
   private final ServedWeb web = new ServedWeb(nbd);
   private final Map<String, FileDevice> files = new HashMap<>();
+  private final LayerDirectories layers;
+  private String trouble = "";
 
   private ImageDaemon(
       StateLayout layout,
@@ -68,6 +74,7 @@ public final class ImageDaemon implements AutoCloseable {
     this.sealed = sealed;
     this.mutex = mutex;
     this.store = store;
+    this.layers = new LayerDirectories(layout);
     this.images = new ServedImages(store, nbd, this::ended);
     for (var image : store.records().list()) {
       reopen(image);
@@ -155,33 +162,60 @@ public final class ImageDaemon implements AutoCloseable {
   }
 
   /**
-   * Removes unused images, the longest unwanted first, until the others have room. What they take
-   * is looked at again for each: one that was being completed takes less when it is.
+   * Removes unused images and layers, the longest unwanted first, until the others have room. What
+   * they take is looked at again for each: one that was being completed takes less when it is.
    */
   private void keepBelowLimit() {
     try {
-      for (var image : store.records().oldestFirst()) {
-        if (store.bytes() <= options.limit()) {
+      if (isOverLimit()) {
+        makeRoom();
+      }
+      trouble = "";
+    } catch (IOException | UncheckedIOException | PlatterException e) {
+      // Such as a VM whose plan cannot be read: it may use any image.
+      if (!e.toString().equals(trouble)) {
+        System.err.println("cannot make room for images: " + e);
+        trouble = e.toString();
+      }
+    }
+  }
+
+  private boolean isOverLimit() throws IOException {
+    return store.bytes() + layers.bytes() > options.limit();
+  }
+
+  private void makeRoom() throws IOException {
+    var used = store.users().digests();
+    for (var image : store.records().oldestFirst()) {
+      if (!used.contains(image.digest())) {
+        removeLayersBefore(store.records().wanted(image.digest()));
+        if (!isOverLimit() || !remove(image)) {
           return;
         }
-        synchronized (this) {
-          var held = new AtomicBoolean();
-          store.collect(
-              other -> {
-                if (!other.digest().equals(image.digest())) {
-                  return false;
-                }
-                held.set(!letGo(other));
-                return !held.get();
-              });
-          if (held.get()) {
-            return; // It is soon its turn again, and before that of one that was wanted later.
-          }
-        }
       }
-    } catch (IOException e) {
-      System.err.println("cannot make room for images: " + e);
     }
+    removeLayersBefore(Instant.MAX);
+    if (isOverLimit()) {
+      store.forgetCutDownloads();
+    }
+  }
+
+  private void removeLayersBefore(Instant time) throws IOException {
+    layers.makeRoom(store.users()::layers, oldest -> oldest.isBefore(time) && isOverLimit());
+  }
+
+  /** False for one that is held: it is soon its turn again, before one that was wanted later. */
+  private synchronized boolean remove(ImageRecord image) throws IOException {
+    var held = new AtomicBoolean();
+    store.collect(
+        other -> {
+          if (!other.digest().equals(image.digest())) {
+            return false;
+          }
+          held.set(!letGo(other));
+          return !held.get();
+        });
+    return !held.get();
   }
 
   /** As a command asks for it; the daemon itself knows secrets that are files. */
