@@ -108,19 +108,19 @@ class ContainerImagesTest {
   void theLongestUnwantedGoesFirstAndNoLayerBeforeThoseOnTopOfIt() throws IOException {
     build(3, 2);
     var images = images(work);
-    var first = ensure(images, "image1").image().layers();
-    ensure(images, "image2");
     ensure(images, "image1");
+    ensure(images, "image2");
+    var chain = ensure(images, "image1").image().layers();
     var layout = new StateLayout(work.resolve("state"), work.resolve("run"));
     var left = new ArrayDeque<>(List.of(true, false));
     new LayerDirectories(layout).makeRoom(Set::of, _ -> left.removeFirst());
-    assertChain(first, 1 + 4);
-    assertThat(Files.list(layers())).hasSize(4);
+    assertChain(chain, 1 + 4);
+    assertThat(layers().toFile().list()).hasSize(4);
 
     left.addAll(List.of(true, true, false));
     new LayerDirectories(layout).makeRoom(Set::of, _ -> left.removeFirst());
-    assertThat(Files.list(layers())).hasSize(2);
-    assertChain(first.subList(0, 2), 1 + 2);
+    assertThat(layers().toFile().list()).hasSize(2);
+    assertChain(chain.subList(0, 2), 1 + 2);
   }
 
   /** By who goes from file to file. */
