@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
@@ -76,7 +75,7 @@ final class Hosts {
     }
     String host = uri.getRawAuthority();
     boolean insecure = settings.isInsecure(host);
-    Optional<Path> certificates = settings.certificatesOf(host);
+    Optional<HostFiles> certificates = settings.certificatesOf(host);
     if (!insecure && certificates.isEmpty()) {
       return ordinary();
     }

@@ -5,16 +5,24 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.DiskUpload;
+import io.fabric8.kubernetes.api.model.ConfigMapBuilder;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.utils.Serialization;
+import java.time.Duration;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 /** What the pod that fills a claim is told, and what it may. */
 class FillPodTest {
   private static final DiskImport.Named CA = new DiskImport.Named("our-authority");
+
+  private static final SortedMap<String, String> AUTHORITIES =
+      new TreeMap<>(Map.of("r.example_5000.crt", "-----BEGIN CERTIFICATE-----\n$(HOME)"));
 
   private static Pod pod(DiskSource source, String mode) {
     source.setMetadata(
@@ -38,7 +46,7 @@ class FillPodTest {
             .endResources()
             .endSpec()
             .build();
-    var program = new FillPod.Program("platter:1", "Never", "[[registry]]");
+    var program = new FillPod.Program("platter:1", "Never", "[[registry]]", AUTHORITIES);
     return FillPod.of(source, claim, program, SourceKey.of(source));
   }
 
@@ -88,6 +96,30 @@ class FillPodTest {
     assertThat(pod.getSpec().getRestartPolicy()).isEqualTo("Never");
     assertThat(container.getEnv())
         .anyMatch(it -> it.getName().equals("AWS_REGION") && it.getValue().equals("us-east-1"));
+  }
+
+  @Test
+  void itIsToldOfTheOperatorsRegistriesAndTheirAuthorities() {
+    var settings = new Controller.Settings("vms", "me", Duration.ZERO, "platter:1", "Never", null);
+    var images =
+        new ConfigMapBuilder()
+            .addToData("registries.conf", "[[registry]]")
+            .addToData("names.yaml", "translations: []")
+            .addToData(AUTHORITIES)
+            .build();
+    assertThat(OwnProgram.of(settings, images))
+        .isEqualTo(new FillPod.Program("platter:1", "Never", "[[registry]]", AUTHORITIES));
+    assertThat(OwnProgram.of(settings, null))
+        .isEqualTo(new FillPod.Program("platter:1", "Never", "", new TreeMap<>()));
+    var container = pod(new DiskUpload(), "Block").getSpec().getContainers().getFirst();
+    assertThat(container.getEnv())
+        .filteredOn(it -> it.getName().equals("PLATTER_AUTHORITIES"))
+        .singleElement()
+        .satisfies(
+            it ->
+                assertThat(it.getValue())
+                    .isEqualTo(
+                        "{\"r.example_5000.crt\":\"-----BEGIN CERTIFICATE-----\\n$$(HOME)\"}"));
   }
 
   /** What the API of Kubernetes says of {@code $(NAME)} in arguments and variables. */

@@ -19,6 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -70,7 +71,7 @@ final class FillingCluster {
   }
 
   PopulateReconciler reconciler() {
-    var program = new FillPod.Program("platter:1", "Never", "");
+    var program = new FillPod.Program("platter:1", "Never", "", new TreeMap<>());
     return new PopulateReconciler(cluster, () -> program, GRACE, uploads, () -> now);
   }
 

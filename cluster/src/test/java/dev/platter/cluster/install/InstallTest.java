@@ -255,6 +255,22 @@ class InstallTest {
     assertThat(daemonArguments(bounds)).isEqualTo(all);
   }
 
+  /** Mounted as one directory, in which the daemon looks for all of it. */
+  @Test
+  void registriesTheirAuthoritiesAndImageMapsAreOfOneConfigMap() {
+    var spec = object(objects(List.of()), "DaemonSet", "platter-node").at("/spec/template/spec");
+    assertThat(spec.path("volumes").toString())
+        .contains(
+            "{\"name\":\"images\",\"configMap\":{\"name\":\"platter-images\",\"optional\":true}}");
+    assertThat(spec.at("/containers/0/volumeMounts").toString())
+        .contains("{\"name\":\"images\",\"mountPath\":\"/etc/platter-images\",\"readOnly\":true}");
+    assertThat(spec.at("/containers/0/env").toString())
+        .contains(
+            "{\"name\":\"PLATTER_IMAGE_MAP\",\"value\":\"/etc/platter-images\"}",
+            "{\"name\":\"CONTAINERS_REGISTRIES_CONF\",\"value\":\"/etc/platter-images/registries.conf\"}",
+            "{\"name\":\"PLATTER_CERTIFICATES\",\"value\":\"/etc/platter-images\"}");
+  }
+
   @Test
   void aLimitOfNothingIsRefusedSinceTheDaemonWouldTakeItForNone() {
     assertThatExceptionOfType(IllegalArgumentException.class)
