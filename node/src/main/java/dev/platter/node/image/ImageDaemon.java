@@ -49,6 +49,11 @@ public final class ImageDaemon implements AutoCloseable {
 
   private static final Duration TICK = Duration.ofMillis(500);
 
+  /**
+   * To find out what large sparse files take is some work: no more than a twentieth of the time.
+   */
+  private static final int BETWEEN_LOOKS = 20;
+
   private final StateLayout layout;
   private final Options options;
   private final Consumer<String> sealed;
@@ -61,6 +66,7 @@ public final class ImageDaemon implements AutoCloseable {
   private final Map<String, FileDevice> files = new HashMap<>();
   private final LayerDirectories layers;
   private String trouble = "";
+  private long nextLook = System.nanoTime();
 
   private ImageDaemon(
       StateLayout layout,
@@ -143,8 +149,11 @@ public final class ImageDaemon implements AutoCloseable {
       Thread.sleep(TICK);
       var now = images.open();
       now.forEach(image -> image.hydrateIfQuiet(options));
-      if (options.limit() > 0) {
+      if (options.limit() > 0 && System.nanoTime() - nextLook >= 0) {
+        var begun = System.nanoTime();
         keepBelowLimit();
+        var ended = System.nanoTime();
+        nextLook = ended + BETWEEN_LOOKS * (ended - begun);
       }
       var busy =
           alsoNeeded.getAsBoolean()
