@@ -57,7 +57,8 @@ final class DaemonCommand implements Callable<Integer> {
       names = "--limit",
       paramLabel = "SIZE",
       description =
-          "Keep images below this size by removing unused ones, the longest unused first (default: none).")
+          "Keep images, layers of container images and downloads together below this size by removing"
+              + " unused ones, the longest unused first (default: none).")
   @Nullable String limit;
 
   @Option(

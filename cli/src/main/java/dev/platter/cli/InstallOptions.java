@@ -2,6 +2,7 @@ package dev.platter.cli;
 
 import dev.platter.cluster.install.Install;
 import dev.platter.cluster.install.VolumesInstall;
+import dev.platter.model.ByteSize;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -54,6 +55,21 @@ final class InstallOptions {
   String rawDevices = "mapper/platter-*";
 
   @Option(
+      names = "--image-limit",
+      paramLabel = "SIZE",
+      description =
+          "Have each node keep its images below this size by removing unused ones, the longest"
+              + " unused first (default: none; unused images stay).")
+  @Nullable String imageLimit;
+
+  @Option(
+      names = "--image-rate",
+      paramLabel = "SIZE",
+      description =
+          "Have each node fetch no more than this a second in the background (default: no limit).")
+  @Nullable String imageRate;
+
+  @Option(
       names = "--kubelet-root",
       paramLabel = "DIR",
       description = "The kubelet's directory on the nodes (default: /var/lib/kubelet).")
@@ -97,6 +113,7 @@ final class InstallOptions {
             pullPolicy,
             pools.stream().map(Install.PoolOption::parse).toList(),
             rawDevices,
+            new Install.ImageBounds(size(imageLimit), size(imageRate)),
             pullSecrets,
             kubeletRoot,
             serviceMonitor,
@@ -105,6 +122,10 @@ final class InstallOptions {
     return volumes == null
         ? yaml
         : yaml + "---\n" + VolumesInstall.yaml(options, volumes, sidecars);
+  }
+
+  private static @Nullable ByteSize size(@Nullable String text) {
+    return text == null ? null : ByteSize.parse(text);
   }
 
   private static String usualImage() {

@@ -4,6 +4,7 @@ import dev.platter.cluster.ClusterMigrations;
 import dev.platter.cluster.api.Condition;
 import dev.platter.cluster.api.Conditions;
 import dev.platter.cluster.api.MigrationPhase;
+import dev.platter.cluster.api.Reason;
 import dev.platter.cluster.api.VirtualMachineMigration;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -61,7 +62,7 @@ final class KubeMigrateCommand extends KubeCommand {
     var status = migration.said();
     if (status.phase() == MigrationPhase.FAILED) {
       throw PlatterException.of(
-          Code.UNAVAILABLE,
+          code(migration),
           "the VM " + vm + " does not move: " + message(migration),
           "'kubectl describe vmm %s' shows all of it, 'kubectl get vm %s -o wide' where the VM is."
               .formatted(name, vm));
@@ -78,8 +79,16 @@ final class KubeMigrateCommand extends KubeCommand {
   }
 
   private static String message(VirtualMachineMigration migration) {
-    return Optional.ofNullable(Conditions.find(migration.said().conditions(), Condition.COMPLETE))
-        .map(Condition::message)
-        .orElse("");
+    return complete(migration).map(Condition::message).orElse("");
+  }
+
+  /** As {@code platter migrate} ends on one machine. */
+  private static Code code(VirtualMachineMigration migration) {
+    var reason = complete(migration).map(Condition::reason).orElse("");
+    return reason.equals(Reason.TIMED_OUT.word()) ? Code.TIMED_OUT : Code.UNAVAILABLE;
+  }
+
+  private static Optional<Condition> complete(VirtualMachineMigration migration) {
+    return Optional.ofNullable(Conditions.find(migration.said().conditions(), Condition.COMPLETE));
   }
 }

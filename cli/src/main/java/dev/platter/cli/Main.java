@@ -31,7 +31,8 @@ import picocli.CommandLine.Command;
       "5:in use, exists already, or cancelled",
       "6:this machine or a server lacks something that is needed",
       "7:an image was refused",
-      "8:valid, but this version does not do it"
+      "8:valid, but this version does not do it",
+      "9:given up, since it took longer than it may"
     })
 public final class Main {
   /** In the order of the help. A test holds that each is called what its class says. */

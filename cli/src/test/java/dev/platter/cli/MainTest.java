@@ -2,6 +2,7 @@ package dev.platter.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.platter.model.PlatterException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -25,6 +26,14 @@ class MainTest {
     assertThat(run("--help")).isZero();
     assertThat(out.toString()).contains("version", "completion");
     assertThat(err.toString()).isEmpty();
+  }
+
+  @Test
+  void helpHasEveryExitStatusThatAFailureCanHave() {
+    run("--help");
+    for (var code : PlatterException.Code.values()) {
+      assertThat(out.toString()).containsPattern("(?m)^ +" + code.exitStatus() + "  +\\w");
+    }
   }
 
   @Test
@@ -66,11 +75,18 @@ class MainTest {
         .startsWith("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: \"vms\"\n")
         .contains("\"kubevirt.io/storage.usage-type.fast\": \"/storage/ssd\"");
     out.getBuffer().setLength(0);
+    assertThat(run("install", "--image-limit", "100Gi", "--image-rate", "20M")).isZero();
+    assertThat(out.toString())
+        .contains("- --limit\n        - \"100Gi\"\n        - --rate\n        - \"20000000\"\n");
+    out.getBuffer().setLength(0);
+    assertThat(run("install", "--image-limit", "80%")).isEqualTo(3);
+    assertThat(run("install", "--image-rate", "0")).isEqualTo(3);
     assertThat(run("install", "-n", "No Namespace")).isEqualTo(3);
     assertThat(run("install", "--pool", "fast")).isEqualTo(3);
     assertThat(out.toString()).isEmpty();
     assertThat(err.toString())
-        .contains("'No Namespace' is not a namespace", "'fast' is not a pool");
+        .contains("'No Namespace' is not a namespace", "'fast' is not a pool")
+        .contains("'80%' is not a size", "a rate of 0 leaves nothing");
   }
 
   @Test

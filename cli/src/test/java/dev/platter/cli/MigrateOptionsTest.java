@@ -22,6 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the options of both migrate commands become; the API server knows every object. */
@@ -31,6 +32,7 @@ class MigrateOptionsTest {
   @TempDir Path work;
   private HttpServer server;
   private @Nullable String kubeconfig;
+  private byte @Nullable [] answer;
   private final List<JsonNode> made = new CopyOnWriteArrayList<>();
   private final List<String> asked = new CopyOnWriteArrayList<>();
   private final StringWriter out = new StringWriter();
@@ -73,6 +75,7 @@ class MigrateOptionsTest {
       var body = exchange.getRequestBody().readAllBytes();
       if (exchange.getRequestMethod().equals("POST")) {
         made.add(new ObjectMapper().readTree(body));
+        body = answer == null ? body : answer;
       } else {
         body =
             """
@@ -84,6 +87,18 @@ class MigrateOptionsTest {
       exchange.sendResponseHeaders(200, body.length);
       exchange.getResponseBody().write(body);
     }
+  }
+
+  /** A migration that has failed for this reason, as one that was made is answered. */
+  private static byte[] failed(String reason) {
+    return """
+        {"apiVersion": "platter.dev/v1alpha1", "kind": "VirtualMachineMigration",
+         "metadata": {"name": "db-1", "namespace": "default"}, "spec": {"vm": "db"},
+         "status": {"phase": "Failed", "conditions": [
+           {"type": "Complete", "status": "False", "reason": "%s", "message": "it is over"}]}}
+        """
+        .formatted(reason)
+        .getBytes(StandardCharsets.UTF_8);
   }
 
   private int kubectl(String... args) {
@@ -108,6 +123,14 @@ class MigrateOptionsTest {
         .singleElement()
         .satisfies(
             it -> assertThat(it.path("spec").hasNonNull("completionTimeoutPerGiB")).isFalse());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"TimedOut, 9", "Unavailable, 6"})
+  void aMoveThatTookTooLongEndsAsItDoesOnOneMachine(String reason, int status) {
+    answer = failed(reason);
+    assertThat(kubectl("migrate", "db")).as(err::toString).isEqualTo(status);
+    assertThat(err.toString()).contains("the VM db does not move: it is over");
   }
 
   @ParameterizedTest

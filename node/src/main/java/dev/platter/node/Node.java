@@ -15,20 +15,16 @@ import dev.platter.node.volumes.DrawnFiles;
 import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
-import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.function.Consumer;
 
 /** One machine that runs VMs: the way in for the command line and, later, for the daemon. */
@@ -386,21 +382,8 @@ public final class Node implements AutoCloseable {
 
   /** Removes images that no VM uses, and layers of those that VMs ran. */
   public List<ImageRecord> collect() throws IOException {
-    containers.collect(this::layers);
+    containers.collect(new VmImages(layout, VmSecrets.NONE)::layers);
     return images.collect();
-  }
-
-  private Set<Path> layers() throws IOException {
-    var used = new HashSet<Path>();
-    for (var key : VmRecord.keys(layout)) {
-      for (var step :
-          VmRecord.find(layout, key).map(VmRecord::plan).map(Plan::steps).orElse(List.of())) {
-        if (step instanceof Step.EnsureLayers layers) {
-          layers.image().layers().forEach(layer -> used.add(layout.layer(layer)));
-        }
-      }
-    }
-    return used;
   }
 
   public StateLayout layout() {

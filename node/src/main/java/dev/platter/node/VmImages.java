@@ -5,9 +5,11 @@ import dev.platter.node.image.ImageUsers;
 import dev.platter.node.image.Way;
 import dev.platter.node.volumes.DrawnFiles;
 import dev.platter.plan.StateLayout;
+import dev.platter.plan.Step;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -72,6 +74,19 @@ record VmImages(StateLayout layout, VmSecrets secrets, Optional<DrawnFiles> draw
       }
     }
     return out;
+  }
+
+  @Override
+  public Set<Path> layers() {
+    var used = new HashSet<Path>();
+    for (var record : records()) {
+      for (var step : record.plan().steps()) {
+        if (step instanceof Step.EnsureLayers layers) {
+          layers.image().layers().forEach(layer -> used.add(layout.layer(layer)));
+        }
+      }
+    }
+    return used;
   }
 
   /** A VM whose Secrets cannot be read does not stand in the way of the others. */

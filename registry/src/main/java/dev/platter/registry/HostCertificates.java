@@ -20,7 +20,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
@@ -31,7 +30,7 @@ import javax.net.ssl.X509ExtendedTrustManager;
 import javax.net.ssl.X509TrustManager;
 import org.jspecify.annotations.Nullable;
 
-/** Makes the TLS side of one host from its directory in {@code certs.d}. */
+/** Makes the TLS side of one host from its files in {@code certs.d}. */
 final class HostCertificates {
   private static final int MAX_BYTES = 1 << 20;
   private static final Pattern PKCS8 =
@@ -42,27 +41,21 @@ final class HostCertificates {
   /**
    * @param insecure trust everybody, by the operator's explicit word
    */
-  static SSLContext context(Optional<Path> directory, boolean insecure) throws IOException {
+  static SSLContext context(Optional<HostFiles> host, boolean insecure) throws IOException {
     try {
       SSLContext context = SSLContext.getInstance("TLS");
-      KeyManager @Nullable [] keys = directory.isEmpty() ? null : clientKeys(directory.get());
+      KeyManager @Nullable [] keys = host.isEmpty() ? null : clientKeys(host.get());
       TrustManager[] trust =
           insecure
               ? new TrustManager[] {new TrustEverybody()}
-              : trust(directory.isEmpty() ? List.of() : files(directory.get(), ".crt"));
+              : trust(host.isEmpty() ? List.of() : host.get().authorities());
       context.init(keys, trust, null);
       return context;
     } catch (GeneralSecurityException e) {
       throw new IOException(
           "the certificates in %s cannot be used: %s"
-              .formatted(directory.map(Path::toString).orElse("the system"), e.getMessage()),
+              .formatted(host.map(HostFiles::toString).orElse("the system"), e.getMessage()),
           e);
-    }
-  }
-
-  private static List<Path> files(Path directory, String suffix) throws IOException {
-    try (Stream<Path> files = Files.list(directory)) {
-      return files.filter(file -> file.toString().endsWith(suffix)).sorted().toList();
     }
   }
 
@@ -91,11 +84,11 @@ final class HostCertificates {
     return factory.getTrustManagers();
   }
 
-  private static KeyManager[] clientKeys(Path directory)
+  private static KeyManager[] clientKeys(HostFiles host)
       throws IOException, GeneralSecurityException {
     KeyStore store = emptyStore();
     char[] none = {};
-    for (Path file : files(directory, ".cert")) {
+    for (Path file : host.clientCertificates()) {
       String name = file.toString().replaceFirst("\\.cert$", "");
       Certificate[] chain = certificates(file).toArray(Certificate[]::new);
       store.setKeyEntry(name, privateKey(Path.of(name + ".key"), chain[0]), none, chain);

@@ -8,7 +8,6 @@ import java.io.InterruptedIOException;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.net.http.HttpClient;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
@@ -84,7 +83,7 @@ final class Hosts {
     }
     String host = uri.getRawAuthority();
     boolean insecure = settings.isInsecure(host);
-    Optional<Path> certificates = settings.certificatesOf(host);
+    Optional<HostFiles> certificates = settings.certificatesOf(host);
     if (!insecure && certificates.isEmpty()) {
       return ordinary();
     }

@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param registries what is special about some of them; the longest prefix counts
  * @param certificates directories laid out as Docker's and podman's {@code certs.d}: {@code
  *     HOST[:PORT]/*.crt} are CAs trusted besides the system's, {@code *.cert} with {@code *.key} a
- *     client certificate; the first directory that knows a host counts
+ *     client certificate; so are the CAs in a file {@code HOST[_PORT].crt} beside these; the first
+ *     directory that knows a host counts
  * @param addresses where connections may lead
  * @param connections how many requests may be under way to one host
  * @param proxies that stand before the others; where addresses are restricted they are not used
@@ -34,6 +35,9 @@ public record RegistrySettings(
 
   /** Networks, with commas between them, that images may come from beside the internet. */
   public static final String NETWORKS = "PLATTER_IMAGE_NETWORKS";
+
+  /** A directory with certificates that counts before the usual ones. */
+  private static final String CERTIFICATES = "PLATTER_CERTIFICATES";
 
   public RegistrySettings {
     registries = List.copyOf(registries);
@@ -65,6 +69,10 @@ public record RegistrySettings(
     List<Path> users = userDirectories(environment);
     Path system = Path.of("/etc/containers");
     List<Path> certificates = new ArrayList<>();
+    @Nullable String own = environment.get(CERTIFICATES);
+    if (own != null && !own.isEmpty()) {
+      certificates.add(Path.of(own));
+    }
     users.forEach(user -> certificates.add(user.resolve("certs.d")));
     certificates.add(system.resolve("certs.d"));
     certificates.add(Path.of("/etc/docker/certs.d"));
@@ -136,10 +144,10 @@ public record RegistrySettings(
   }
 
   /** Where {@code host[:port]} has its certificates, if it has its own. */
-  Optional<Path> certificatesOf(String authority) {
+  Optional<HostFiles> certificatesOf(String authority) {
     return certificates.stream()
-        .map(directory -> directory.resolve(authority))
-        .filter(Files::isDirectory)
+        .map(directory -> HostFiles.in(directory, authority))
+        .filter(HostFiles::exist)
         .findFirst();
   }
 

@@ -219,6 +219,12 @@ class RegistrySettingsTest {
     RegistrySettings settings = RegistrySettings.fromEnvironment(Map.of("HOME", home.toString()));
     assertThat(settings.registries()).extracting(RegistryConfig::prefix).containsExactly("a.io");
     assertThat(settings.certificates()).contains(home.resolve(".config/containers/certs.d"));
+    assertThat(
+            RegistrySettings.fromEnvironment(
+                    Map.of("HOME", home.toString(), "PLATTER_CERTIFICATES", "/etc/platter-images"))
+                .certificates())
+        .startsWith(Path.of("/etc/platter-images"))
+        .containsAll(settings.certificates());
   }
 
   private void blocked(String file, boolean blocked, String... hosts) throws IOException {

@@ -81,6 +81,32 @@ class TlsTest {
     assertThat(client().resolve().manifest().layers()).hasSize(1);
   }
 
+  /** As the keys of a ConfigMap are, where a directory cannot be mounted. */
+  @Test
+  void aRegistryWithItsOwnAuthorityIsTrustedByAFileThatHasItsName() throws IOException {
+    Path host = serve("");
+    Path authority = Files.copy(work.resolve("ca.crt"), host.resolve("ca.crt"));
+    fill(host);
+    Files.delete(authority);
+    Files.delete(host);
+    assertThatThrownBy(() -> client().resolve()).hasMessageContaining("http");
+    String name = "127.0.0.1_" + registry.port() + ".crt";
+    Files.createSymbolicLink(certificates.resolve(name), work.resolve("ca.crt"));
+    assertThat(client().resolve().manifest().layers()).hasSize(1);
+    assertThatThrownBy(
+            () ->
+                client(
+                        new RegistryConfig(
+                            registry.host(),
+                            "localhost:" + registry.port(),
+                            false,
+                            false,
+                            List.of()))
+                    .resolve())
+        .as("another host")
+        .isInstanceOf(IOException.class);
+  }
+
   @Test
   void aRegistryOfAnUnknownAuthorityIsRefused() throws IOException {
     serve("");

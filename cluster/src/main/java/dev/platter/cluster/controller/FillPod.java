@@ -14,10 +14,12 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.Quantity;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.SortedMap;
 
 /**
  * The pod that writes a disk to the volume of a claim and ends. It has no rights at the API server,
@@ -41,8 +43,14 @@ final class FillPod {
    *
    * @param registries a {@code registries.conf}; empty if the operator wrote none
    * @param networks that disks may come from beside the internet, if the operator says which
+   * @param authorities certificates to trust, by {@code HOST[_PORT].crt}
    */
-  record Program(String image, String pullPolicy, String registries, Optional<String> networks) {}
+  record Program(
+      String image,
+      String pullPolicy,
+      String registries,
+      Optional<String> networks,
+      SortedMap<String, String> authorities) {}
 
   private FillPod() {}
 
@@ -66,6 +74,10 @@ final class FillPod {
             .addNewEnv()
             .withName("PLATTER_REGISTRIES")
             .withValue(FillInputs.literal(program.registries()))
+            .endEnv()
+            .addNewEnv()
+            .withName("PLATTER_AUTHORITIES")
+            .withValue(FillInputs.literal(Serialization.asJson(program.authorities())))
             .endEnv()
             .withPorts(inputs.ports())
             .withTerminationMessagePolicy("FallbackToLogsOnError")

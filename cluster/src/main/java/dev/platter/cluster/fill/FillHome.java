@@ -1,5 +1,6 @@
 package dev.platter.cluster.fill;
 
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
@@ -14,6 +15,8 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +27,11 @@ final class FillHome {
   private static final int MOST_BYTES = 1 << 20;
   private static final String DOCKER = "docker://";
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final TypeReference<TreeMap<String, String>> AUTHORITIES =
+      new TypeReference<>() {};
+
+  /** A key of a ConfigMap; the directory is not left. */
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][-._A-Za-z0-9]*\\.crt");
 
   private static final String WEB_USER = "PLATTER_WEB_USER";
   private static final String WEB_PASSWORD = "PLATTER_WEB_PASSWORD";
@@ -56,9 +64,14 @@ final class FillHome {
       Files.createDirectories(containers);
       Files.writeString(containers.resolve("registries.conf"), registries);
     }
+    var certificates = containers.resolve("certs.d");
+    for (var authority : authorities(environment).entrySet()) {
+      Files.createDirectories(certificates);
+      Files.writeString(certificates.resolve(authority.getKey()), authority.getValue());
+    }
     var authorities = wanted.ca();
     if (authorities.isPresent() && wanted.source() != null) {
-      var host = containers.resolve("certs.d").resolve(host(wanted.source(), environment));
+      var host = certificates.resolve(host(wanted.source(), environment));
       Files.createDirectories(host);
       Files.write(host.resolve("ca.crt"), all(authorities.get()));
     }
@@ -75,6 +88,14 @@ final class FillHome {
       cdiLogin(wanted.source(), login.get(), out);
     }
     return out;
+  }
+
+  /** The operator's, by the names of files. */
+  private static Map<String, String> authorities(Map<String, String> environment)
+      throws IOException {
+    var all = JSON.readValue(environment.getOrDefault("PLATTER_AUTHORITIES", "{}"), AUTHORITIES);
+    all.keySet().removeIf(name -> !NAME.matcher(name).matches());
+    return all;
   }
 
   /**

@@ -42,6 +42,7 @@ public final class Install {
   /**
    * @param pools usage types with their directories on the nodes
    * @param rawDevices the block devices that VMs may name: patterns with commas between them
+   * @param images what they may take of each node
    * @param pullSecrets Secrets of the namespace with logins for the registry of {@code image}
    * @param serviceMonitor whether Prometheus' operator is to be told of the metrics
    * @param cdi whether clients of CDI can send disks, and there are DataVolumes
@@ -52,6 +53,7 @@ public final class Install {
       String pullPolicy,
       List<PoolOption> pools,
       String rawDevices,
+      ImageBounds images,
       List<String> pullSecrets,
       String kubeletRoot,
       boolean serviceMonitor,
@@ -110,6 +112,29 @@ public final class Install {
     }
   }
 
+  /**
+   * What images may take of each node.
+   *
+   * @param limit of all images together, above which unused ones are removed; null for none
+   * @param rate to fetch in a second in the background at most; null for no limit
+   */
+  public record ImageBounds(@Nullable ByteSize limit, @Nullable ByteSize rate) {
+    public static final ImageBounds NONE = new ImageBounds(null, null);
+
+    public ImageBounds {
+      requireSome("limit", limit);
+      requireSome("rate", rate);
+    }
+
+    /** To the daemon zero is no bound at all, which nobody means who writes it. */
+    private static void requireSome(String what, @Nullable ByteSize size) {
+      if (size != null && size.bytes() == 0) {
+        throw new IllegalArgumentException(
+            "a " + what + " of 0 leaves nothing for images; leave the option out for none");
+      }
+    }
+  }
+
   private Install() {}
 
   public static String yaml(Options options) {
@@ -133,6 +158,7 @@ public final class Install {
             .text("isNodeDaemon", isNodeDaemon(options.namespace()))
             .lines("cdi", options.cdi() ? CDI : "")
             .lines("nodeFile", nodeFile)
+            .lines("imageBounds", imageBounds(options.images()))
             .lines("pullSecrets", pullSecrets(options.pullSecrets()))
             .lines("poolMounts", poolMounts(options.pools()))
             .lines("poolVolumes", poolVolumes(options.pools()));
@@ -251,6 +277,15 @@ public final class Install {
     var out = new StringBuilder("imagePullSecrets:\n");
     names.forEach(name -> out.append("- name: ").append(Template.quoted(name)).append('\n'));
     return out.toString();
+  }
+
+  /** As arguments of the daemon. */
+  private static String imageBounds(ImageBounds images) {
+    return argument("--limit", images.limit()) + argument("--rate", images.rate());
+  }
+
+  private static String argument(String option, @Nullable ByteSize value) {
+    return value == null ? "" : "- %s\n- %s\n".formatted(option, Template.quoted(value.toString()));
   }
 
   /** At the same path as on the node: QEMU's files are named by it. */

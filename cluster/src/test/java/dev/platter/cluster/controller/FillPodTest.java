@@ -5,17 +5,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
 import dev.platter.cluster.api.DiskUpload;
+import io.fabric8.kubernetes.api.model.ConfigMapBuilder;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.utils.Serialization;
+import java.time.Duration;
+import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 /** What the pod that fills a claim is told, and what it may. */
 class FillPodTest {
   private static final DiskImport.Named CA = new DiskImport.Named("our-authority");
+
+  private static final SortedMap<String, String> AUTHORITIES =
+      new TreeMap<>(Map.of("r.example_5000.crt", "-----BEGIN CERTIFICATE-----\n$(HOME)"));
 
   private static Pod pod(DiskSource source, String mode) {
     source.setMetadata(
@@ -40,7 +48,8 @@ class FillPodTest {
             .endSpec()
             .build();
     var program =
-        new FillPod.Program("platter:1", "Never", "[[registry]]", Optional.of("10.1.0.0/16"));
+        new FillPod.Program(
+            "platter:1", "Never", "[[registry]]", Optional.of("10.1.0.0/16"), AUTHORITIES);
     return FillPod.of(source, claim, program, SourceKey.of(source));
   }
 
@@ -94,6 +103,35 @@ class FillPodTest {
             it ->
                 it.getName().equals("PLATTER_IMAGE_NETWORKS")
                     && it.getValue().equals("10.1.0.0/16"));
+  }
+
+  @Test
+  void itIsToldOfTheOperatorsRegistriesAndTheirAuthorities() {
+    var settings =
+        new Controller.Settings(
+            "vms", "me", Duration.ZERO, "platter:1", "Never", Optional.of("10.1.0.0/16"), null);
+    var images =
+        new ConfigMapBuilder()
+            .addToData("registries.conf", "[[registry]]")
+            .addToData("names.yaml", "translations: []")
+            .addToData(AUTHORITIES)
+            .build();
+    assertThat(OwnProgram.of(settings, images))
+        .isEqualTo(
+            new FillPod.Program(
+                "platter:1", "Never", "[[registry]]", settings.networks(), AUTHORITIES));
+    assertThat(OwnProgram.of(settings, null))
+        .isEqualTo(
+            new FillPod.Program("platter:1", "Never", "", settings.networks(), new TreeMap<>()));
+    var container = pod(new DiskUpload(), "Block").getSpec().getContainers().getFirst();
+    assertThat(container.getEnv())
+        .filteredOn(it -> it.getName().equals("PLATTER_AUTHORITIES"))
+        .singleElement()
+        .satisfies(
+            it ->
+                assertThat(it.getValue())
+                    .isEqualTo(
+                        "{\"r.example_5000.crt\":\"-----BEGIN CERTIFICATE-----\\n$$(HOME)\"}"));
   }
 
   /** What the API of Kubernetes says of {@code $(NAME)} in arguments and variables. */

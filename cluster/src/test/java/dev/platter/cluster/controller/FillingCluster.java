@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -71,7 +72,7 @@ final class FillingCluster {
   }
 
   PopulateReconciler reconciler() {
-    var program = new FillPod.Program("platter:1", "Never", "", Optional.empty());
+    var program = new FillPod.Program("platter:1", "Never", "", Optional.empty(), new TreeMap<>());
     return new PopulateReconciler(cluster, () -> program, GRACE, uploads, () -> now);
   }
 

@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.cluster.api.FillResult;
 import dev.platter.cluster.api.UploadSecret;
 import dev.platter.cluster.api.UploadToken;
 import dev.platter.image.Digest;
 import dev.platter.image.fill.Format;
+import dev.platter.lab.Certificates;
 import dev.platter.lab.FileServer;
 import dev.platter.lab.LoopDevice;
 import dev.platter.lab.Loopback;
@@ -23,6 +25,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -214,6 +217,27 @@ class FillRunTest {
       assertThat(result().reason()).isEqualTo("Filled");
       Shell.run("qemu-img", "compare", "-f", "raw", "-F", "qcow2", volume, disk);
     }
+  }
+
+  /** What stands in the ConfigMap platter-images, and the claim's own beside it. */
+  @Test
+  void aServerOfAnAuthorityThatTheOperatorTrustsIsTrusted() throws Exception {
+    var certificates = Certificates.make(Files.createDirectory(work.resolve("keys")));
+    try (var server = FileServer.https(work, certificates)) {
+      var name = "127.0.0.1_" + server.port() + ".crt";
+      var wanted = wanted(server.url("disk.qcow2"), Optional.empty(), null, 0);
+      assertThatExceptionOfType(PlatterException.class)
+          .isThrownBy(() -> FillRun.run(wanted, trusting("other.example.crt", certificates)));
+      FillRun.run(wanted, trusting(name, certificates));
+      isThere();
+    }
+  }
+
+  private Map<String, String> trusting(String name, Certificates certificates) throws IOException {
+    var authorities = Map.of(name, Files.readString(certificates.ca()), "../x.crt", "no name");
+    var out = new HashMap<>(environment());
+    out.put("PLATTER_AUTHORITIES", new ObjectMapper().writeValueAsString(authorities));
+    return out;
   }
 
   @Test

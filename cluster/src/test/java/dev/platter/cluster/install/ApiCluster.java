@@ -55,6 +55,7 @@ final class ApiCluster implements AutoCloseable {
                 "IfNotPresent",
                 List.of(),
                 "loop*",
+                Install.ImageBounds.NONE,
                 List.of(),
                 Install.DEFAULT_KUBELET_ROOT,
                 false,

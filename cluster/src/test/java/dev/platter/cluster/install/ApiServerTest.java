@@ -39,6 +39,7 @@ class ApiServerTest {
             "IfNotPresent",
             List.of(Install.PoolOption.parse("fast=/storage/ssd:100Gi")),
             "loop*",
+            Install.ImageBounds.NONE,
             List.of("pull"),
             Install.DEFAULT_KUBELET_ROOT,
             false,

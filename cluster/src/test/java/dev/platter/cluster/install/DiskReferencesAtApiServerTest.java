@@ -295,7 +295,16 @@ class DiskReferencesAtApiServerTest {
     var yaml =
         Install.yaml(
             new Install.Options(
-                "vms", "a", "Never", List.of(), "loop*", List.of(), "/k", false, false));
+                "vms",
+                "a",
+                "Never",
+                List.of(),
+                "loop*",
+                Install.ImageBounds.NONE,
+                List.of(),
+                "/k",
+                false,
+                false));
     assertThat(yaml.indexOf("policyName: platter-disk-references"))
         .isPositive()
         .isLessThan(yaml.indexOf("name: diskimports.platter.dev"));

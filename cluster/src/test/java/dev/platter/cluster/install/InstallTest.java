@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.platter.cluster.install.Install.Options;
 import dev.platter.cluster.install.Install.PoolOption;
 import dev.platter.dialect.NodeFile;
+import dev.platter.model.ByteSize;
 import dev.platter.model.PlatterException;
 import io.fabric8.kubernetes.client.utils.Serialization;
 import java.io.IOException;
@@ -31,12 +32,18 @@ class InstallTest {
   }
 
   private static Options options(String namespace, String image, List<String> pools, boolean cdi) {
+    return options(namespace, image, pools, Install.ImageBounds.NONE, cdi);
+  }
+
+  private static Options options(
+      String namespace, String image, List<String> pools, Install.ImageBounds bounds, boolean cdi) {
     return new Options(
         namespace,
         image,
         "IfNotPresent",
         pools.stream().map(PoolOption::parse).toList(),
         "loop*",
+        bounds,
         List.of("pull"),
         "/var/lib/kubelet",
         true,
@@ -273,6 +280,48 @@ class InstallTest {
         .contains("{\"name\":\"pool-1\",\"mountPath\":\"/storage/rust\"}");
     assertThat(spec.path("volumes").toString())
         .contains("{\"name\":\"pool-0\",\"hostPath\":{\"path\":\"/storage/ssd\"");
+  }
+
+  private static List<String> daemonArguments(Install.ImageBounds bounds) {
+    var yaml = Install.yaml(options("vms", "registry.example/platter:1", List.of(), bounds, false));
+    var out = new ArrayList<String>();
+    object(objects(yaml), "DaemonSet", "platter-node")
+        .at("/spec/template/spec/containers/0/args")
+        .forEach(argument -> out.add(argument.asText()));
+    return out;
+  }
+
+  @Test
+  void whatImagesMayTakeOfANodeIsToldToItsDaemon() {
+    var usual = List.of("node", "--cluster", "--raw-devices", "loop*");
+    assertThat(daemonArguments(Install.ImageBounds.NONE)).isEqualTo(usual);
+    var all = new ArrayList<>(usual);
+    all.addAll(List.of("--limit", "100Gi", "--rate", "20000000"));
+    var bounds = new Install.ImageBounds(ByteSize.parse("100Gi"), ByteSize.parse("20M"));
+    assertThat(daemonArguments(bounds)).isEqualTo(all);
+  }
+
+  /** Mounted as one directory, in which the daemon looks for all of it. */
+  @Test
+  void registriesTheirAuthoritiesAndImageMapsAreOfOneConfigMap() {
+    var spec = object(objects(List.of()), "DaemonSet", "platter-node").at("/spec/template/spec");
+    assertThat(spec.path("volumes").toString())
+        .contains(
+            "{\"name\":\"images\",\"configMap\":{\"name\":\"platter-images\",\"optional\":true}}");
+    assertThat(spec.at("/containers/0/volumeMounts").toString())
+        .contains("{\"name\":\"images\",\"mountPath\":\"/etc/platter-images\",\"readOnly\":true}");
+    assertThat(spec.at("/containers/0/env").toString())
+        .contains(
+            "{\"name\":\"PLATTER_IMAGE_MAP\",\"value\":\"/etc/platter-images\"}",
+            "{\"name\":\"CONTAINERS_REGISTRIES_CONF\",\"value\":\"/etc/platter-images/registries.conf\"}",
+            "{\"name\":\"PLATTER_CERTIFICATES\",\"value\":\"/etc/platter-images\"}");
+  }
+
+  @Test
+  void aLimitOfNothingIsRefusedSinceTheDaemonWouldTakeItForNone() {
+    assertThatExceptionOfType(IllegalArgumentException.class)
+        .isThrownBy(() -> new Install.ImageBounds(ByteSize.parse("0"), null))
+        .withMessageContaining("a limit of 0");
   }
 
   @ParameterizedTest

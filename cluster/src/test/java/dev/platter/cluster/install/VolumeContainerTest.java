@@ -45,6 +45,7 @@ class VolumeContainerTest {
             "IfNotPresent",
             List.of(),
             "loop*",
+            Install.ImageBounds.NONE,
             List.of(),
             Install.DEFAULT_KUBELET_ROOT,
             false,

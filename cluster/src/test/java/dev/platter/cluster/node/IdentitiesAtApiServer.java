@@ -82,6 +82,7 @@ final class IdentitiesAtApiServer implements AutoCloseable {
                     "IfNotPresent",
                     List.of(),
                     "loop*",
+                    Install.ImageBounds.NONE,
                     List.of(),
                     Install.DEFAULT_KUBELET_ROOT,
                     false,

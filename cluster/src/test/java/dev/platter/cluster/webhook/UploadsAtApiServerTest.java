@@ -70,6 +70,7 @@ class UploadsAtApiServerTest {
                 "IfNotPresent",
                 List.of(),
                 "loop*",
+                Install.ImageBounds.NONE,
                 List.of(),
                 Install.DEFAULT_KUBELET_ROOT,
                 false,

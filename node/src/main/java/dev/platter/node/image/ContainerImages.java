@@ -9,7 +9,6 @@ import dev.platter.image.oci.Manifest;
 import dev.platter.image.rootfs.RootLayer;
 import dev.platter.model.ImageLogins;
 import dev.platter.node.durable.Durable;
-import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.ContainerImage;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.Step;
@@ -18,7 +17,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -30,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A layer is made under another name, and gets its own by rename when its files are on the disk
  * and its tar had the digest that the config says. What a process that died left of one is removed
- * by who makes the next from the same place, or by {@link #collect}.
+ * by who makes the next from the same place, or by {@link #collect}. What becomes of layers that
+ * nobody uses is {@link LayerDirectories}' to say.
  *
  * <p>As other images do, a layer that somebody's own login was needed for belongs to the places
  * that it was had from ({@link ImagePlaces}). Who comes by another place has to have all of it
@@ -39,8 +38,6 @@ import org.jspecify.annotations.Nullable;
  * <p>Who waits for a registry holds the lock of that place alone.
  */
 public final class ContainerImages {
-  private static final Duration PATIENCE = Duration.ofHours(1);
-  private static final String UNFINISHED = "unfinished-";
   private static final String ADVICE =
       "An image that a VM runs is one for linux/amd64, as 'docker build' makes it.";
 
@@ -48,12 +45,14 @@ public final class ContainerImages {
   private final ImageSources sources;
   private final LayerMaker maker;
   private final ImagePlaces places;
+  private final LayerDirectories directories;
 
   public ContainerImages(StateLayout layout, ImageSources sources, LayerMaker maker) {
     this.layout = layout;
     this.sources = sources;
     this.maker = maker;
     this.places = ImagePlaces.ofLayers(layout);
+    this.directories = new LayerDirectories(layout);
   }
 
   /** What the reference means now. Nothing is stored. */
@@ -114,12 +113,13 @@ public final class ContainerImages {
           var found = sources.find(step.reference(), logins);
           if (!isOpen(step.image().layers(), found.place())) {
             var turn = turn(found.place());
-            try (var _ = take(layout.layersLock(turn))) {
+            try (var _ = directories.take(layout.layersLock(turn))) {
               Durable.makeDirectories(layout.layers());
               Durable.deleteTree(layout.unfinishedLayer(turn));
               make(step, found, !logins.isEmpty(), progress);
             }
           }
+          directories.touch(step.image().layers());
           return true;
         });
   }
@@ -130,7 +130,7 @@ public final class ContainerImages {
   }
 
   private boolean isOpen(List<String> chains, String place) throws IOException {
-    try (var _ = take(layout.layersLock())) {
+    try (var _ = directories.take()) {
       for (var chain : chains) {
         if (!isHere(chain) || !places.isOpenTo(place, chain)) {
           return false;
@@ -213,7 +213,7 @@ public final class ContainerImages {
         Durable.publish(layout.layerPlaces(unfinished), packed.found().place());
       }
       Durable.syncDirectory(unfinished);
-      try (var _ = take(layout.layersLock())) {
+      try (var _ = directories.take()) {
         if (!Files.isDirectory(directory)) { // Who comes by another place may have been faster.
           Files.move(unfinished, directory, StandardCopyOption.ATOMIC_MOVE);
           Durable.syncDirectory(layout.layers());
@@ -229,46 +229,19 @@ public final class ContainerImages {
     try (var tar = LayerStream.open(packed.layer(), packed.open(), RootLayer.DISK_SIZE)) {
       tar.finish(diffId);
     }
-    try (var _ = take(layout.layersLock())) {
+    try (var _ = directories.take()) {
       places.add(chain, packed.found().place());
     }
   }
 
   /** Removes the layers that nobody uses, and what is left of those that were not finished. */
   public void collect(Users users) throws IOException {
-    if (!Files.isDirectory(layout.layers())) {
-      return;
-    }
-    try (var _ = take(layout.layersLock());
-        var directories = Files.list(layout.layers())) {
-      var used = users.layers();
-      for (var directory : directories.toList()) {
-        var name = String.valueOf(directory.getFileName());
-        if (name.startsWith(UNFINISHED)) {
-          abandon(directory, name.substring(UNFINISHED.length()));
-        } else if (!used.contains(directory)) {
-          Durable.deleteTree(directory);
-        }
-      }
-    }
-  }
-
-  private void abandon(Path unfinished, String turn) throws IOException {
-    var lock = FileMutex.tryTake(layout.layersLock(turn));
-    if (lock.isPresent()) {
-      try (var _ = lock.get()) {
-        Durable.deleteTree(unfinished);
-      }
-    }
+    directories.collect(users);
   }
 
   /** Who needs layers. A plan is published before its layers are looked for. */
   public interface Users {
     /** The directories of all layers that plans name. */
     Set<Path> layers() throws IOException;
-  }
-
-  private static FileMutex take(Path lock) throws IOException {
-    return FileMutex.take(lock, "the layers of container images", PATIENCE);
   }
 }

@@ -5,15 +5,18 @@ import dev.platter.block.base.BaseFiles;
 import dev.platter.block.base.Rate;
 import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.ImageLogins;
+import dev.platter.model.PlatterException;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.node.web.WebAccess;
 import dev.platter.node.web.WebVersion;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -39,12 +42,18 @@ public final class ImageDaemon implements AutoCloseable {
    *     fetched
    * @param patience after which the rest is fetched whatever the guest does
    * @param bytesPerSecond that all images together fetch at most in the background; 0 for no limit
-   * @param limit of all images together in bytes, above which unused ones are removed; 0 for none
+   * @param limit in bytes of all images, layers of container images and downloads together, above
+   *     which unused ones are removed; 0 for none
    */
   public record Options(
       Duration idle, Duration quiet, Duration patience, long bytesPerSecond, long limit) {}
 
   private static final Duration TICK = Duration.ofMillis(500);
+
+  /**
+   * To find out what large sparse files take is some work: no more than a twentieth of the time.
+   */
+  private static final int BETWEEN_LOOKS = 20;
 
   private final StateLayout layout;
   private final Options options;
@@ -57,6 +66,9 @@ public final class ImageDaemon implements AutoCloseable {
   private final ServedImages images;
   private final ServedWeb web = new ServedWeb(nbd);
   private final Map<String, FileDevice> files = new HashMap<>();
+  private final LayerDirectories layers;
+  private String trouble = "";
+  private long nextLook = System.nanoTime();
 
   private ImageDaemon(
       StateLayout layout,
@@ -71,6 +83,7 @@ public final class ImageDaemon implements AutoCloseable {
     this.sealed = sealed;
     this.mutex = mutex;
     this.store = store;
+    this.layers = new LayerDirectories(layout);
     this.images = new ServedImages(store, nbd, this::ended);
     for (var image : store.records().list()) {
       reopen(image);
@@ -140,8 +153,11 @@ public final class ImageDaemon implements AutoCloseable {
       mend();
       var now = images.open();
       now.forEach(image -> image.hydrateIfQuiet(options, rate));
-      if (options.limit() > 0) {
+      if (options.limit() > 0 && System.nanoTime() - nextLook >= 0) {
+        var begun = System.nanoTime();
         keepBelowLimit();
+        var ended = System.nanoTime();
+        nextLook = ended + BETWEEN_LOOKS * (ended - begun);
       }
       var busy =
           alsoNeeded.getAsBoolean()
@@ -167,33 +183,60 @@ public final class ImageDaemon implements AutoCloseable {
   }
 
   /**
-   * Removes unused images, the longest unwanted first, until the others have room. What they take
-   * is looked at again for each: one that was being completed takes less when it is.
+   * Removes unused images and layers, the longest unwanted first, until the others have room. What
+   * they take is looked at again for each: one that was being completed takes less when it is.
    */
   private void keepBelowLimit() {
     try {
-      for (var image : store.records().oldestFirst()) {
-        if (store.bytes() <= options.limit()) {
+      if (isOverLimit()) {
+        makeRoom();
+      }
+      trouble = "";
+    } catch (IOException | UncheckedIOException | PlatterException e) {
+      // Such as a VM whose plan cannot be read: it may use any image.
+      if (!e.toString().equals(trouble)) {
+        System.err.println("cannot make room for images: " + e);
+        trouble = e.toString();
+      }
+    }
+  }
+
+  private boolean isOverLimit() throws IOException {
+    return store.bytes() + layers.bytes() > options.limit();
+  }
+
+  private void makeRoom() throws IOException {
+    var used = store.users().digests();
+    for (var image : store.records().oldestFirst()) {
+      if (!used.contains(image.digest())) {
+        removeLayersBefore(store.records().wanted(image.digest()));
+        if (!isOverLimit() || !remove(image)) {
           return;
         }
-        synchronized (this) {
-          var held = new AtomicBoolean();
-          store.collect(
-              other -> {
-                if (!other.digest().equals(image.digest())) {
-                  return false;
-                }
-                held.set(!letGo(other));
-                return !held.get();
-              });
-          if (held.get()) {
-            return; // It is soon its turn again, and before that of one that was wanted later.
-          }
-        }
       }
-    } catch (IOException e) {
-      System.err.println("cannot make room for images: " + e);
     }
+    removeLayersBefore(Instant.MAX);
+    if (isOverLimit()) {
+      store.forgetCutDownloads();
+    }
+  }
+
+  private void removeLayersBefore(Instant time) throws IOException {
+    layers.makeRoom(store.users()::layers, oldest -> oldest.isBefore(time) && isOverLimit());
+  }
+
+  /** False for one that is held: it is soon its turn again, before one that was wanted later. */
+  private synchronized boolean remove(ImageRecord image) throws IOException {
+    var held = new AtomicBoolean();
+    store.collect(
+        other -> {
+          if (!other.digest().equals(image.digest())) {
+            return false;
+          }
+          held.set(!letGo(other));
+          return !held.get();
+        });
+    return !held.get();
   }
 
   /** As a command asks for it; the daemon itself knows secrets that are files. */

@@ -55,12 +55,15 @@ final class ImageRecords {
     }
   }
 
+  /** When somebody last wanted the image. */
+  Instant wanted(String digest) {
+    return Instant.ofEpochMilli(layout.imageRecord(digest).toFile().lastModified());
+  }
+
   /** The longest unwanted first. */
   List<ImageRecord> oldestFirst() throws IOException {
     var out = new ArrayList<>(list());
-    out.sort(
-        Comparator.comparingLong(
-            image -> layout.imageRecord(image.digest()).toFile().lastModified()));
+    out.sort(Comparator.comparing(image -> wanted(image.digest())));
     return out;
   }
 

@@ -221,9 +221,14 @@ final class ImageStore implements AutoCloseable {
     web.clean(this::isUsed, false);
   }
 
-  /** What all images take on the disk. */
+  /** Also those that were cut short and could be gone on with. */
+  void forgetCutDownloads() throws IOException {
+    web.clean(this::isUsed, true);
+  }
+
+  /** What all images take on the disk, with files from the web that are to be such. */
   long bytes() throws IOException {
-    long bytes = 0;
+    long bytes = web.bytes();
     for (var image : records.list()) {
       bytes += bytesOf(image.digest());
     }

@@ -1,5 +1,6 @@
 package dev.platter.node.image;
 
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 
@@ -22,6 +23,11 @@ public interface ImageUsers {
         public List<Way> ways(String digest) {
           return List.of();
         }
+
+        @Override
+        public Set<Path> layers() {
+          return Set.of();
+        }
       };
 
   /** The digests that VMs name. */
@@ -32,4 +38,7 @@ public interface ImageUsers {
 
   /** How these VMs come to it. */
   List<Way> ways(String digest);
+
+  /** The directories of all layers of container images that VMs name. */
+  Set<Path> layers();
 }

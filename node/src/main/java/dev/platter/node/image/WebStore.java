@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.platter.image.Digest;
 import dev.platter.image.oci.BareDisk;
+import dev.platter.image.raw.SparseFile;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.durable.FileMutex;
 import dev.platter.plan.StateLayout;
@@ -106,6 +107,19 @@ final class WebStore {
   /** Whether there is anything that may have to be cleaned up. */
   boolean isEmpty() throws IOException {
     return list().isEmpty();
+  }
+
+  /** What is here takes so much of the disk. */
+  long bytes() throws IOException {
+    long bytes = 0;
+    for (var file : list()) {
+      try {
+        bytes += SparseFile.allocated(file);
+      } catch (NoSuchFileException e) {
+        // Its image has been sealed.
+      }
+    }
+    return bytes;
   }
 
   /** Whether the image need not be fetched. */

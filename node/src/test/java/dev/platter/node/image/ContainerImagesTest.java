@@ -20,6 +20,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -100,6 +102,32 @@ class ContainerImagesTest {
     }
     images.collect(Set::of);
     assertThat(layers()).isEmptyDirectory();
+  }
+
+  @Test
+  void theLongestUnwantedGoesFirstAndNoLayerBeforeThoseOnTopOfIt() throws IOException {
+    build(3, 2);
+    var images = images(work);
+    ensure(images, "image1");
+    ensure(images, "image2");
+    var chain = ensure(images, "image1").image().layers();
+    var layout = new StateLayout(work.resolve("state"), work.resolve("run"));
+    var left = new ArrayDeque<>(List.of(true, false));
+    new LayerDirectories(layout).makeRoom(Set::of, _ -> left.removeFirst());
+    assertChain(chain, 1 + 4);
+    assertThat(layers().toFile().list()).hasSize(4);
+
+    left.addAll(List.of(true, true, false));
+    new LayerDirectories(layout).makeRoom(Set::of, _ -> left.removeFirst());
+    assertThat(layers().toFile().list()).hasSize(2);
+    assertChain(chain.subList(0, 2), 1 + 2);
+  }
+
+  /** By who goes from file to file. */
+  private void assertChain(List<String> chain, int files) {
+    var top = layers().resolve(chain.getLast().replace(':', '-')).resolve("layer.qcow2");
+    assertThat(Shell.run("qemu-img", "info", "--backing-chain", top).split("image: ", -1))
+        .hasSize(files);
   }
 
   @Test

@@ -17,7 +17,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -90,23 +89,7 @@ class CutStreamTest {
     var images =
         new ImageClient(layout, sources, new DaemonLauncher(layout, List.of("/bin/false")));
     var digest = images.resolve("a");
-    var users =
-        new ImageUsers() {
-          @Override
-          public Set<String> digests() {
-            return Set.of(digest);
-          }
-
-          @Override
-          public List<String> of(String image) {
-            return List.of("default/user");
-          }
-
-          @Override
-          public List<Way> ways(String image) {
-            return List.of();
-          }
-        };
+    var users = new OneUser(digest);
     var options = new ImageDaemon.Options(Duration.ZERO, LONG, LONG, 0, 0);
     try (var daemon = ImageDaemon.start(layout, sources, users, _ -> {}, options).orElseThrow()) {
       Thread.ofPlatform().daemon().start(() -> run(daemon));

@@ -13,14 +13,18 @@ import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -39,6 +43,8 @@ class ImageDaemonTest {
   private ImageDaemon daemon;
   private ImageClient images;
   private final List<String> vms = new ArrayList<>();
+  private final Set<Path> layersInUse = ConcurrentHashMap.newKeySet();
+  private volatile boolean unreadable;
   private final List<String> told = new CopyOnWriteArrayList<>();
 
   @BeforeEach
@@ -73,6 +79,14 @@ class ImageDaemonTest {
           @Override
           public List<Way> ways(String digest) {
             return List.of();
+          }
+
+          @Override
+          public Set<Path> layers() {
+            if (unreadable) {
+              throw new UncheckedIOException(new IOException("a plan that nobody can read"));
+            }
+            return layersInUse;
           }
         };
     var options = new ImageDaemon.Options(Duration.ZERO, LONG, LONG, 0, limit);
@@ -294,6 +308,56 @@ class ImageDaemonTest {
         .extracting(status -> status.image().digest())
         .containsExactlyInAnyOrder(first, third)
         .doesNotContain(second);
+  }
+
+  /** A layer of 6 MiB, wanted last on this day of the year. */
+  private Path layer(int day) throws IOException {
+    var directory = layout.layer("sha256:" + Integer.toString(day).repeat(64));
+    Files.createDirectories(directory);
+    Shell.run("sh", "-c", "head -c 6291456 /dev/urandom > " + directory.resolve("layer.qcow2"));
+    Files.setLastModifiedTime(
+        directory, FileTime.from(Instant.parse("2026-01-0" + day + "T00:00:00Z")));
+    return directory;
+  }
+
+  @Test
+  void layersThatNobodyUsesMakeRoomToo() throws Exception {
+    var used = layer(1);
+    var oldest = layer(2);
+    var older = layer(3);
+    var newest = layer(4);
+    layersInUse.add(used);
+    start(19L << 20);
+    await(() -> !Files.exists(oldest));
+    assertThat(List.of(used, older, newest)).allSatisfy(layer -> assertThat(layer).exists());
+    var digest = complete("one");
+    await(() -> !Files.exists(older));
+    assertThat(used).exists();
+    assertThat(layout.image(digest)).as("was wanted after all layers").exists();
+  }
+
+  @Test
+  void aDownloadTakesRoomLikeAnImage() throws Exception {
+    start(16L << 20);
+    var digest = complete("one");
+    assertThat(layout.image(digest)).exists();
+    Files.createDirectories(layout.web());
+    Shell.run(
+        "sh",
+        "-c",
+        "head -c 12582912 /dev/urandom > " + layout.webFile("sha256:" + "a".repeat(64)));
+    await(() -> !Files.exists(layout.image(digest)));
+  }
+
+  @Test
+  void whereItIsNotKnownWhatIsUsedNothingIsRemovedAndTheDaemonGoesOn() throws Exception {
+    unreadable = true;
+    var layer = layer(1);
+    start(1);
+    Thread.sleep(1200); // It looks twice a second.
+    assertThat(layer).exists();
+    unreadable = false;
+    await(() -> !Files.exists(layer));
   }
 
   private String complete(String name) throws IOException {

@@ -18,7 +18,6 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
-import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -58,23 +57,7 @@ class ImageMemoryTest {
   }
 
   private void start(Duration patience, long bytesPerSecond) throws IOException {
-    var users =
-        new ImageUsers() {
-          @Override
-          public Set<String> digests() {
-            return Set.of(digest);
-          }
-
-          @Override
-          public List<String> of(String image) {
-            return List.of("default/user");
-          }
-
-          @Override
-          public List<Way> ways(String image) {
-            return List.of();
-          }
-        };
+    var users = new OneUser(digest);
     var options = new ImageDaemon.Options(Duration.ZERO, LONG, patience, bytesPerSecond, 0);
     var started = ImageDaemon.start(layout, this::find, users, _ -> {}, options).orElseThrow();
     daemon = started;
