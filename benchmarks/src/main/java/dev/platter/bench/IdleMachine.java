@@ -6,8 +6,10 @@ import dev.platter.node.LiveMigration;
 import dev.platter.node.Machine;
 import dev.platter.node.OpenFile;
 import dev.platter.node.ServedBase;
+import dev.platter.node.Stall;
 import dev.platter.plan.NodeFacts.Accelerator;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 
 /** A machine that starts no guest, for benchmarks that end when the disks are ready. */
@@ -50,6 +52,11 @@ final class IdleMachine implements Machine, Hypervisor {
   @Override
   public DomainState state(UUID uuid) {
     return DomainState.GONE;
+  }
+
+  @Override
+  public Optional<Stall> stall(UUID uuid, boolean which) {
+    return Optional.empty();
   }
 
   @Override

@@ -19,7 +19,7 @@ final class PsCommand extends NodeCommand {
 
   @Override
   void run(Node opened) throws IOException {
-    var listing = new Listing("namespace", "name", "phase", "disks", "uuid");
+    var listing = new Listing("namespace", "name", "phase", "disks", "uuid", "why");
     for (var vm : opened.list()) {
       if (all || vm.phase() != VmStatus.Phase.STOPPED) {
         listing.row(
@@ -27,7 +27,8 @@ final class PsCommand extends NodeCommand {
             vm.key().name(),
             vm.phase().name().toLowerCase(Locale.ROOT),
             vm.plan().disks().stream().map(disk -> disk.device()).toList(),
-            vm.plan().uuid());
+            vm.plan().uuid(),
+            vm.why());
       }
     }
     listing.print(output.format, out());

@@ -67,13 +67,7 @@ final class DiskXml {
   private void driver(PlannedDisk disk, Link top) {
     var attributes = new ArrayList<String>();
     Collections.addAll(
-        attributes,
-        "name",
-        "qemu",
-        "type",
-        top.format().word(),
-        "cache",
-        disk.shareable() ? "none" : "writeback");
+        attributes, "name", "qemu", "type", top.format().word(), "cache", cache(disk, top));
     if (!disk.readOnly()) {
       Collections.addAll(attributes, "error_policy", "stop", "discard", "unmap");
     }
@@ -85,6 +79,21 @@ final class DiskXml {
       Collections.addAll(attributes, "copy_on_read", "on");
     }
     xml.empty("driver", attributes.toArray(String[]::new));
+  }
+
+  /**
+   * A guest waits while a disk is full, and what it wrote must not be lost by then. The page cache
+   * of a block device takes any write; when it is written back and the device, which may be a thin
+   * one, has no room, the page is dropped, and QEMU, whose next flush fails, never trusts that
+   * device again. So devices are written past the page cache: the write itself fails, and is tried
+   * again. A file system (ext4, XFS, Btrfs) reserves the room of a page when it is written, be it
+   * allocated later, so a write to a file in a full pool fails at once as well, and overlays keep
+   * the page cache, which serves the many guests of one base. Left out: file systems that find out
+   * later, as NFS does, or that lie on thin devices themselves.
+   */
+  private static String cache(PlannedDisk disk, Link top) {
+    var device = top.device() != null && !disk.readOnly();
+    return disk.shareable() || device ? "none" : "writeback";
   }
 
   private void source(Link link) {

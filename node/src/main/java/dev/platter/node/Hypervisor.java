@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 
 /** What the executor needs of libvirt. A domain is transient: when it ends, libvirt forgets it. */
@@ -43,6 +44,14 @@ public interface Hypervisor {
   void poolChanged(String name, String directory);
 
   DomainState state(UUID uuid);
+
+  /**
+   * Why QEMU has paused a domain, if it has since disks failed.
+   *
+   * @param which whether QEMU is asked for the disks; it does not answer that while it waits for a
+   *     server
+   */
+  Optional<Stall> stall(UUID uuid, boolean which);
 
   /**
    * Lets a domain go on that QEMU paused because a disk failed: it tries again what failed.

@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -151,6 +152,26 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
       case PAUSED, PM_SUSPENDED -> DomainState.PAUSED;
       case SHUT_OFF, CRASHED, NO_STATE -> DomainState.GONE;
     };
+  }
+
+  @Override
+  public Optional<Stall> stall(UUID uuid, boolean which) {
+    return with(
+        uuid, "tell why the VM stands still", domain -> stall(domain, which), Optional.empty());
+  }
+
+  private static Optional<Stall> stall(Domain domain, boolean which) {
+    if (!domain.state().isPausedByError()) {
+      return Optional.empty();
+    }
+    if (!which) {
+      return Optional.of(new Stall(List.of()));
+    }
+    var failed =
+        domain.disks().failed().stream()
+            .map(disk -> new Stall.Failed(disk.device(), disk.noSpace()))
+            .toList();
+    return Optional.of(new Stall(failed));
   }
 
   @Override

@@ -12,7 +12,6 @@ import dev.platter.node.image.ImageRecord;
 import dev.platter.node.image.Images;
 import dev.platter.node.image.LayerMaker;
 import dev.platter.node.volumes.DrawnFiles;
-import dev.platter.plan.Plan;
 import dev.platter.plan.Planned;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
@@ -42,6 +41,7 @@ public final class Node implements AutoCloseable {
   private final Planning planning;
   private final ServerNames names;
   private final VmStatuses statuses;
+  private final GuestWatch watch;
 
   /** With the default pool and the usual raw devices. */
   public Node(StateLayout layout, Machine machine, Images images, Progress progress) {
@@ -78,6 +78,7 @@ public final class Node implements AutoCloseable {
     this.disks = new LocalDisks(rawDevices, drawn, progress);
     this.statuses = new VmStatuses(layout, machine, this::warn);
     this.images = images;
+    this.watch = new GuestWatch(layout, machine, images, statuses);
     this.containers = containers;
     this.pools = pools;
     var fill = new ClaimFill(layout, images, disks, records, progress);
@@ -113,7 +114,7 @@ public final class Node implements AutoCloseable {
     RunDirectory.ensure(layout.run());
     identities.tidy();
     executor.tidy(this::warn);
-    keepServing();
+    watch.goOn();
     trimConsoles();
   }
 
@@ -124,39 +125,10 @@ public final class Node implements AutoCloseable {
     }
   }
 
-  /** A guest waits as long as the daemon that it reads its disk from is gone. */
-  private void keepServing() throws IOException {
-    for (var record : VmRecord.list(layout, _ -> {})) {
-      var state = record.state(layout);
-      if (state.isPresent() && state.get().up()) {
-        for (var image : record.plan().images().entrySet()) {
-          images.serveAgain(image.getKey(), image.getValue());
-        }
-        watch(record.plan());
-      }
-    }
-  }
-
   private VmStatus watched(VmKey key) throws IOException {
     var status = status(key);
-    watch(status.plan());
-    watchConsole(status);
+    watch.begin(status);
     return status;
-  }
-
-  /** On a cluster the daemon does. */
-  private void watchConsole(VmStatus status) throws IOException {
-    var qemu = machine.isolated() ? OptionalLong.empty() : process(status.key());
-    if (qemu.isPresent()) {
-      ConsoleWatch.ensure(qemu.getAsLong(), status.consoleLog());
-    }
-  }
-
-  /** Somebody has to look after a VM whose storage server may go away. */
-  private void watch(Plan plan) throws IOException {
-    if (Revival.concerns(plan)) {
-      images.keepDaemon();
-    }
   }
 
   private void warn(PlatterException e) {
@@ -343,7 +315,9 @@ public final class Node implements AutoCloseable {
   }
 
   public List<VmStatus> list() throws IOException {
-    return statuses.list();
+    var vms = statuses.list();
+    watch.goOnWith(vms);
+    return vms;
   }
 
   public VmStatus status(VmKey key) throws IOException {

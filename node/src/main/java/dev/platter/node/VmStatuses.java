@@ -1,6 +1,7 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
+import dev.platter.plan.Plan;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -51,13 +52,28 @@ final class VmStatuses {
 
   private Optional<VmStatus> find(VmRecord record) throws IOException {
     var state = record.state(layout);
-    return state.map(
-        journal ->
-            new VmStatus(
-                record.plan(),
-                phase(record, journal),
-                layout.consoleLog(record.directory()),
-                layout.consoleSocket(record.plan().uuid())));
+    if (state.isEmpty()) {
+      return Optional.empty();
+    }
+    var plan = record.plan();
+    var phase = phase(record, state.get());
+    return Optional.of(
+        new VmStatus(
+            plan,
+            phase,
+            phase == VmStatus.Phase.PAUSED ? stall(plan) : Optional.empty(),
+            layout.consoleLog(record.directory()),
+            layout.consoleSocket(plan.uuid())));
+  }
+
+  /** Nobody has to know why: that it is paused is known. */
+  private Optional<Stall> stall(Plan plan) {
+    try {
+      return Stall.of(machine.hypervisor(plan.libvirt()), plan);
+    } catch (PlatterException e) {
+      warn.accept(e);
+      return Optional.empty();
+    }
   }
 
   private VmStatus.Phase phase(VmRecord record, Journal.State state) {

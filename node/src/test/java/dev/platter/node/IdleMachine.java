@@ -4,6 +4,7 @@ import dev.platter.plan.NodeFacts;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A machine for what is decided by files alone: no VM runs on it, and all that it is told to do
@@ -12,6 +13,9 @@ import java.util.List;
 final class IdleMachine implements Machine {
   /** What its libvirt was asked for. */
   final List<String> asked = new ArrayList<>();
+
+  /** Why the guests of its libvirt stand still. */
+  Optional<Stall> stall = Optional.empty();
 
   @Override
   public String libvirt() {
@@ -34,6 +38,7 @@ final class IdleMachine implements Machine {
               return switch (method.getName()) {
                 case "state" -> Hypervisor.DomainState.GONE;
                 case "resumeAfterError" -> false;
+                case "stall" -> stall;
                 case "disks" -> idle(LiveDisks.class);
                 default -> null;
               };

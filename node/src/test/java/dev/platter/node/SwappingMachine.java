@@ -3,6 +3,7 @@ package dev.platter.node;
 import dev.platter.plan.NodeFacts;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 
 /** A machine on which somebody does something just before QEMU is started. */
@@ -73,6 +74,11 @@ record SwappingMachine(Machine machine, Runnable swap) implements Machine {
     @Override
     public DomainState state(UUID uuid) {
       return real.state(uuid);
+    }
+
+    @Override
+    public Optional<Stall> stall(UUID uuid, boolean which) {
+      return real.stall(uuid, which);
     }
 
     @Override

@@ -26,6 +26,7 @@ public enum Reason {
   WAITING_FOR_NODE("No node runs the VM's pod yet."),
   WAITING_FOR_SOURCE("A container makes, serves or deletes a disk of the VM."),
   DISK_LOST("What served a disk of the VM is gone, and what was written to it."),
+  DISK_FULL("A disk of the VM has no room; the VM stands still until there is some."),
   VOLUME_ABANDONED("Nobody can delete a volume that a container may have made."),
   POD_EXISTS("A pod that is not the VM's has its name."),
   WAITING_FOR_IDENTITY("The disk of the VM's identity is not here yet."),

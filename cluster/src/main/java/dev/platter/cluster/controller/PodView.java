@@ -42,6 +42,14 @@ record PodView(Pod pod) {
     return phase().equals("Running") && gate != null && "True".equals(gate.getStatus());
   }
 
+  /** Why the guest stands still, if it has run and will go on. */
+  @Nullable Outcome stall() {
+    var gate = condition(Names.RUNNING_GATE);
+    return started() && gate != null && reason(gate.getReason()) == Reason.DISK_FULL
+        ? new Outcome(Reason.DISK_FULL, text(gate.getMessage(), Reason.DISK_FULL))
+        : null;
+  }
+
   /** Whether its container runs, be there a guest or not. */
   boolean started() {
     return phase().equals("Running");
@@ -146,7 +154,10 @@ record PodView(Pod pod) {
     var said = gate == null ? null : reason(gate.getReason());
     var end = terminated();
     return end != null
-            && (said == Reason.RUNNING || said == Reason.COMPLETED || said == Reason.EXITED)
+            && (said == Reason.RUNNING
+                || said == Reason.DISK_FULL
+                || said == Reason.COMPLETED
+                || said == Reason.EXITED)
         ? end.getExitCode()
         : null;
   }
@@ -182,7 +193,7 @@ record PodView(Pod pod) {
   }
 
   private static boolean isUp(Reason reason) {
-    return reason == Reason.RUNNING || reason == Reason.STARTING;
+    return reason == Reason.RUNNING || reason == Reason.STARTING || reason == Reason.DISK_FULL;
   }
 
   /** A reason and what there is to say about it. */

@@ -264,6 +264,10 @@ final class VmRules {
     if (!mine.scheduled()) {
       return unscheduled(mine);
     }
+    var stall = mine.stall();
+    if (stall != null) {
+      return outcome(VmPhase.RUNNING, lost != null ? lost : stall, null, 0);
+    }
     if (!mine.running()) {
       return outcome(VmPhase.STARTING, lost != null ? lost : mine.delay(), null, 0);
     }

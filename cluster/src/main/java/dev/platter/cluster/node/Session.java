@@ -265,6 +265,8 @@ final class Session {
     var process = vms.node().process(key);
     var vm = vms.node().status(key).plan().uuid();
     var nextLook = System.nanoTime();
+    var stall = new StallReport(reports, api.pod(pod.getMetadata().getUid()).orElse(pod));
+    var nextStall = nextLook;
     try (var console = new ConsoleLog(vms.consoleLog(key), from, Frame.MOST_BYTES)) {
       var pause = BUSY_PAUSE;
       while (launcher.isOpen()) {
@@ -282,6 +284,10 @@ final class Session {
         if (System.nanoTime() - nextLook >= 0) {
           mendNetwork(vm);
           nextLook = System.nanoTime() + NETWORK_PAUSE.toNanos();
+        }
+        if (!isStopping() && System.nanoTime() - nextStall >= 0) {
+          look(stall);
+          nextStall = System.nanoTime() + StallReport.EVERY.toNanos();
         }
       }
     }
@@ -309,6 +315,15 @@ final class Session {
       }
     } catch (IOException | PlatterException e) {
       reports.log("has no network: " + e.getMessage());
+    }
+  }
+
+  /** Nor does it matter to the guest what is told of it. */
+  private void look(StallReport stall) {
+    try {
+      vms.status(key).ifPresent(stall::look);
+    } catch (IOException | PlatterException e) {
+      reports.log("cannot be looked at: " + e.getMessage());
     }
   }
 

@@ -260,6 +260,33 @@ class VmRulesTest {
   }
 
   @Test
+  void guestThatStandsStillForAFullDiskHasStartedAndIsNotReady() {
+    var vm = finalized(vm("restartPolicy: Never", FREE));
+    var full =
+        new PodBuilder(running(pod(vm)))
+            .editStatus()
+            .withConditions()
+            .addNewCondition()
+            .withType(Names.RUNNING_GATE)
+            .withStatus("False")
+            .withReason(Reason.DISK_FULL.word())
+            .withMessage("the pool small is full")
+            .endCondition()
+            .endStatus()
+            .build();
+    var decision = decide(vm, full);
+    assertThat(done(decision)).isEmpty();
+    assertThat(decision.status().phase()).isEqualTo(VmPhase.RUNNING);
+    assertThat(ready(decision)).isEqualTo("DiskFull");
+    assertThat(decision.status().condition(Condition.READY).status()).isEqualTo("False");
+    assertThat(decision.status().condition(Condition.READY).message())
+        .isEqualTo("the pool small is full");
+    assertThat(events(decision)).containsExactly(Reason.DISK_FULL);
+    var crashed = saying(Reason.DISK_FULL, ended(pod(vm), 1, 1, 1, 0));
+    assertThat(ready(decide(vm, crashed))).isEqualTo("Crashed");
+  }
+
+  @Test
   void guestThatTheKernelEndedSaysSo() {
     var vm = finalized(vm("restartPolicy: Never", FREE));
     var pod = ended(pod(vm), 137, 1, 1, 0);

@@ -17,7 +17,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.jspecify.annotations.Nullable;
 
 /** Pods and VM objects in memory. */
@@ -27,6 +29,9 @@ final class FakeApi implements Api {
   final Set<String> kept = new HashSet<>();
   final List<List<DiskStatus>> told = new ArrayList<>();
   final Map<String, Pod> heard = new HashMap<>();
+
+  /** What was said of pods. */
+  final BlockingQueue<String> said = new LinkedBlockingQueue<>();
 
   /** What is found of a claim at one time after another; the last one from then on. */
   final Queue<PersistentVolumeClaim> claims = new ArrayDeque<>();
@@ -79,7 +84,9 @@ final class FakeApi implements Api {
   }
 
   @Override
-  public void running(Pod pod, boolean runs, Reason reason, String message) {}
+  public void running(Pod pod, boolean runs, Reason reason, String message) {
+    said.add((runs ? "runs: " : "does not run: ") + reason.word() + ": " + message);
+  }
 
   @Override
   public void imageSize(Pod pod, long bytes) {}

@@ -163,7 +163,7 @@ public final class ContainerImages {
       missing += isHere(chains.get(i)) ? 0 : manifest.layers().get(i).size();
     }
     if (missing > 0) {
-      new Room(layout.layers(), "the layers of " + step.reference()).require(missing);
+      new Reserve(layout.layers(), "the layers of " + step.reference()).require(missing);
     }
     var done = 0L;
     for (var i = 0; i < chains.size(); i++) {

@@ -65,15 +65,26 @@ public final class DaemonLauncher {
     if (Files.exists(log) && Files.size(log) > LARGE_LOG) {
       Files.delete(log);
     }
-    var line = new ArrayList<>(List.of("setsid", "sh", "-c", SUPERVISOR, "platterd"));
-    line.addAll(command);
     var builder =
-        new ProcessBuilder(line)
+        new ProcessBuilder(line())
             .directory(Path.of("/").toFile())
             .redirectInput(Path.of("/dev/null").toFile())
             .redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
     builder.environment().keySet().removeIf(name -> !isNeeded(name));
     builder.start();
+  }
+
+  /** As long as the process runs: starts it when there is less room for one of these files. */
+  void startWhenShort(long process, List<Path> files, long bytes) throws IOException {
+    Durable.makeDirectories(layout.state());
+    new RoomWatch(layout.daemonSocket(), layout.daemonLog(), line(), DaemonLauncher::isNeeded)
+        .ensure(process, files, bytes);
+  }
+
+  private List<String> line() {
+    var line = new ArrayList<>(List.of("setsid", "sh", "-c", SUPERVISOR, "platterd"));
+    line.addAll(command);
+    return line;
   }
 }

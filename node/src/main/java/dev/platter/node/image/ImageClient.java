@@ -15,6 +15,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.Channels;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -90,6 +91,11 @@ public final class ImageClient implements Images {
   @Override
   public void keepDaemon() throws IOException {
     connectOrStart().close();
+  }
+
+  @Override
+  public void keepDaemonWhenShort(long process, List<Path> files, long bytes) throws IOException {
+    launcher.startWhenShort(process, files, bytes);
   }
 
   @Override

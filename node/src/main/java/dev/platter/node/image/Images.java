@@ -4,6 +4,7 @@ import dev.platter.model.ImageLogins;
 import dev.platter.node.web.WebAccess;
 import dev.platter.node.web.WebVersion;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -58,6 +59,12 @@ public interface Images extends AutoCloseable {
 
   /** Sees to it that the daemon is on duty, if this machine has one. */
   void keepDaemon() throws IOException;
+
+  /**
+   * Sees to it that the daemon is on duty, if this machine has one, when a process is short of room
+   * for one of these files; until the process ends.
+   */
+  void keepDaemonWhenShort(long process, List<Path> files, long bytes) throws IOException;
 
   /**
    * Lets the daemon serve a file on a web server; if it does so already, with other secrets from

@@ -15,7 +15,7 @@ public interface LayerMaker {
   LayerMaker HERE =
       (directory, below, layer, packed, diffId) -> {
         try (var tar = LayerStream.open(layer, packed, RootLayer.DISK_SIZE)) {
-          RootLayer.make(directory, below, Room.ofLayer(directory, layer).watched(tar));
+          RootLayer.make(directory, below, Reserve.ofLayer(directory, layer).watched(tar));
           tar.finish(diffId);
         }
       };

@@ -47,7 +47,7 @@ public final class LayerProcess implements LayerMaker {
     var blob = directory.resolve("blob");
     var said = directory.resolve("said");
     try (packed) {
-      Files.copy(Room.ofLayer(directory, layer).watched(packed), blob);
+      Files.copy(Reserve.ofLayer(directory, layer).watched(packed), blob);
     }
     var builder =
         new ProcessBuilder(command(directory, below, layer, diffId))
@@ -120,7 +120,7 @@ public final class LayerProcess implements LayerMaker {
       said = Printable.of(new String(in.readNBytes(MOST_MESSAGE), UTF_8).strip(), MOST_MESSAGE);
     }
     if (status == NO_ROOM) {
-      throw Room.none(said);
+      throw Reserve.none(said);
     }
     throw switch (status) {
       case REFUSED ->

@@ -10,6 +10,7 @@ import dev.platter.node.web.WebAccess;
 import dev.platter.node.web.WebVersion;
 import dev.platter.plan.StateLayout;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -83,6 +84,9 @@ public final class LocalImages implements Images {
 
   @Override
   public void keepDaemon() {}
+
+  @Override
+  public void keepDaemonWhenShort(long process, List<Path> files, long bytes) {}
 
   @Override
   public WebVersion serveWeb(String export, WebAccess access, @Nullable WebVersion expected) {

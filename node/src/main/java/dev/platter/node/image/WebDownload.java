@@ -46,7 +46,7 @@ final class WebDownload {
   }
 
   private final StateLayout layout;
-  private final Room room;
+  private final Reserve room;
   private final WebStore store;
   private final WebFiles files;
   private final String url;
@@ -71,7 +71,7 @@ final class WebDownload {
       Bounds bounds,
       Images.BytesDone progress) {
     this.layout = layout;
-    this.room = new Room(layout.web(), url);
+    this.room = new Reserve(layout.web(), url);
     this.store = new WebStore(layout);
     this.files = files;
     this.url = url;

@@ -6,6 +6,8 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -33,6 +35,14 @@ public final class DomainDisks {
   private static final int JOB_DONE = 16;
   private static final int JOB_TOTAL = 24;
 
+  /** struct _virDomainDiskError: char *disk; int error; padded. */
+  private static final int ERROR_BYTES = 16;
+
+  private static final int ERROR_CODE = 8;
+
+  /** VIR_DOMAIN_DISK_ERROR_NO_SPACE */
+  private static final int NO_SPACE = 2;
+
   private final LibvirtLibrary library;
   private final Ref ref;
 
@@ -43,6 +53,30 @@ public final class DomainDisks {
 
   /** How far a block job is; when both are the same it can be ended. */
   public record Job(long done, long total) {}
+
+  /** A disk that failed last, and whether that was for want of room. */
+  public record Failed(String device, boolean noSpace) {}
+
+  /** The disks for which QEMU has paused the guest. */
+  public List<Failed> failed() {
+    return library.call(
+        arena -> {
+          MemoryLayout[] arguments = {ADDRESS, ADDRESS, JAVA_INT, JAVA_INT};
+          var errors = library.integer("virDomainGetDiskErrors", arguments);
+          int most = errors.integer(ref.pointer(), MemorySegment.NULL, 0, 0);
+          if (most == 0) {
+            return List.<Failed>of();
+          }
+          MemorySegment found = arena.allocate((long) ERROR_BYTES * most, Long.BYTES);
+          int count = errors.integer(ref.pointer(), found, most, 0);
+          var out = new ArrayList<Failed>();
+          for (long at = 0; at < (long) count * ERROR_BYTES; at += ERROR_BYTES) {
+            var device = library.take(found.get(ADDRESS, at));
+            out.add(new Failed(device, found.get(JAVA_INT, at + ERROR_CODE) == NO_SPACE));
+          }
+          return List.copyOf(out);
+        });
+  }
 
   /** The bytes that the guest sees. */
   public long size(String device) {

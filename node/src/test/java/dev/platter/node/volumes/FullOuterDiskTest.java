@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A pool on a small disk: qemu-io writes to its volumes as QEMU does. */
-class FullDiskTest {
+class FullOuterDiskTest {
   private static final long MIB = 1L << 20;
   private static final String EXT4 = "ext4 -q -m 0 -b 4096";
   private static final String XFS = "xfs -q";

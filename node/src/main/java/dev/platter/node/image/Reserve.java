@@ -15,15 +15,15 @@ import java.nio.file.Path;
  *
  * @param what is fetched there
  */
-record Room(Path directory, String what) {
+record Reserve(Path directory, String what) {
   private static final long TO_LEAVE = 256 << 20;
   private static final long BETWEEN_LOOKS = 64 << 20;
 
   /**
    * @param directory where it is made
    */
-  static Room ofLayer(Path directory, Descriptor layer) {
-    return new Room(directory, "layer " + layer.digest());
+  static Reserve ofLayer(Path directory, Descriptor layer) {
+    return new Reserve(directory, "layer " + layer.digest());
   }
 
   /**
