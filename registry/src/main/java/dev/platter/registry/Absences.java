@@ -6,10 +6,10 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 
 /**
- * Mirrors that could not be reached. They are passed over for a while, and longer each time: to
- * find out that nobody answers takes seconds, and a guest asks for many ranges one after the other.
- * When the while is over one request tries the mirror, once; the others pass it over until that one
- * has an answer.
+ * Mirrors that could not be reached, or that failed for a repository. They are passed over for a
+ * while, and longer each time: to find out that nobody answers takes seconds, and a guest asks for
+ * many ranges one after the other. When the while is over one request tries the mirror, once; the
+ * others pass it over until that one has an answer.
  *
  * <p>There is an entry for each host of a mirror in {@code registries.conf} at most.
  */

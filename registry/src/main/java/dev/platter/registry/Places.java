@@ -1,7 +1,5 @@
 package dev.platter.registry;
 
-import static dev.platter.registry.RegistryException.Kind.UNAVAILABLE;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -13,20 +11,25 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Where one repository may be read: its mirrors, in their order, and the registry where it belongs.
- * Mirrors that are away are passed over, unless there is no other place left.
+ * Mirrors that are away are passed over, unless there is no other place left. So are those that
+ * fail for this repository, as one does that fetches it from where it cannot: they may have others.
  */
 final class Places {
   private final List<Endpoint> mirrors;
   private final Endpoint origin;
-  private final Absences absences;
+  private final Absences away;
+  private final Absences failing;
 
   /**
    * @param endpoints the last one is where the repository belongs
+   * @param away what is known of mirrors, whatever is wanted of them
+   * @param failing the same for this repository
    */
-  Places(List<Endpoint> endpoints, Absences absences) {
+  Places(List<Endpoint> endpoints, Absences away, Absences failing) {
     this.mirrors = List.copyOf(endpoints.subList(0, endpoints.size() - 1));
     this.origin = endpoints.getLast();
-    this.absences = absences;
+    this.away = away;
+    this.failing = failing;
   }
 
   /**
@@ -59,7 +62,8 @@ final class Places {
   /** Opens one more connection to the place that is going to be asked first. */
   void connect() throws IOException {
     for (Endpoint mirror : mirrors) {
-      if (!absences.isAbsent(mirror.image().host())) {
+      String host = mirror.image().host();
+      if (!away.isAbsent(host) && !failing.isAbsent(host)) {
         mirror.connect();
         return;
       }
@@ -74,7 +78,7 @@ final class Places {
   HttpResponse<InputStream> send(Wanted wanted) throws IOException {
     List<Endpoint> passedOver = new ArrayList<>();
     for (Endpoint mirror : mirrors) {
-      Absences.Asking asking = absences.asking(mirror.image().host());
+      Absences.Asking asking = asking(mirror.image().host());
       if (asking == Absences.Asking.NOT) {
         passedOver.add(mirror);
         continue;
@@ -101,23 +105,41 @@ final class Places {
     }
   }
 
+  private Absences.Asking asking(String host) {
+    Absences.Asking here = failing.asking(host);
+    if (here == Absences.Asking.NOT) {
+      return here;
+    }
+    Absences.Asking anything = away.asking(host);
+    return anything == Absences.Asking.AS_USUAL ? here : anything;
+  }
+
   private Optional<HttpResponse<InputStream>> ask(Endpoint mirror, Wanted wanted, boolean once)
       throws IOException {
     String host = mirror.image().host();
     try {
       HttpResponse<InputStream> response = wanted.from(mirror, once);
-      absences.answered(host);
+      answered(host);
       if (wanted.isGood(response)) {
         return Optional.of(response);
       }
       response.body().close();
     } catch (InterruptedIOException e) {
       throw e;
-    } catch (IOException e) { // Also of a credential helper, which may know better of the origin.
-      if (e instanceof RegistryException failure && failure.kind() == UNAVAILABLE) {
-        absences.failed(host);
+    } catch (RegistryException e) {
+      switch (e.kind()) {
+        case UNAVAILABLE -> (e.getCause() == null ? failing : away).failed(host);
+        case UNAUTHORIZED -> answered(host);
+        case NOT_FOUND, PROTOCOL -> {} // It says nothing of what else it is asked for.
       }
+    } catch (IOException e) {
+      // Of a credential helper, which may know better of the origin.
     }
     return Optional.empty();
+  }
+
+  private void answered(String host) {
+    away.answered(host);
+    failing.answered(host);
   }
 }

@@ -97,6 +97,6 @@ public final class Registries {
       List<String> pull = List.of("repository:" + place.repository() + ":pull");
       endpoints.add(new Endpoint(place, credentials, pull, settings, transport, nanos));
     }
-    return new Places(endpoints, absences);
+    return new Places(endpoints, absences, new Absences(nanos));
   }
 }

@@ -39,10 +39,14 @@ class MirrorTest extends AgainstFakeRegistry {
   }
 
   private RegistryClient mirrored(String mirror, Credentials credentials) {
+    return registries(mirror, credentials).client(registry.image());
+  }
+
+  private Registries registries(String mirror, Credentials credentials) {
     String host = registry.host();
     var config = new RegistryConfig(host, host, false, false, List.of(new Mirror(mirror, false)));
     var settings = new RegistrySettings(List.of(config), List.of(), AddressPolicy.any(), 4);
-    return FakeRegistry.impatient(settings, credentials, time::get).client(registry.image());
+    return FakeRegistry.impatient(settings, credentials, time::get);
   }
 
   private void wait(Duration duration) {
@@ -103,6 +107,31 @@ class MirrorTest extends AgainstFakeRegistry {
     assertThat(asked()).isEqualTo(1);
     assertThat(asked()).isEqualTo(1);
     assertThat(registry.requests).isEmpty();
+  }
+
+  /** As one does that cannot get it from its own registry, which a stranger may have named. */
+  @Test
+  void aMirrorThatFailsForOneRepositoryIsAskedForOthers() throws IOException {
+    var registries = registries(other.host(), Credentials.none());
+    client = registries.client(registry.image());
+    other.on(BLOB_PATH, status(502));
+    assertThat(asked()).isEqualTo(4);
+    assertThat(asked()).isZero();
+    other.on(BLOB_PATH, bytes(BLOB));
+    client = registries.client(registry.image());
+    assertThat(asked()).isEqualTo(1);
+  }
+
+  @Test
+  void aMirrorThatCannotBeReachedIsPassedOverForAll() throws IOException {
+    var connections = new AtomicInteger();
+    try (var server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      Thread.ofVirtual().start(() -> hangUp(server, connections));
+      var registries = registries("127.0.0.1:" + server.getLocalPort(), Credentials.none());
+      assertThat(read(registries.client(registry.image()))).isEqualTo(BLOB);
+      assertThat(read(registries.client(registry.image()))).isEqualTo(BLOB);
+      assertThat(connections).hasValue(4);
+    }
   }
 
   @Test
