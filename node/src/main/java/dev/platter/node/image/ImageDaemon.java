@@ -177,7 +177,7 @@ public final class ImageDaemon implements AutoCloseable {
   private void mend() {
     try {
       images.mend();
-    } catch (IOException e) {
+    } catch (IOException | UncheckedIOException | PlatterException e) {
       System.err.println("cannot open an image anew whose stream was cut: " + e);
     }
   }

@@ -4,6 +4,7 @@ import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.ImageLogins;
 import dev.platter.model.PlatterException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -95,7 +96,7 @@ final class ServedImages implements AutoCloseable {
                 try {
                   serve(image.reference(), image.digest(), ImageLogins.NONE, null);
                   return;
-                } catch (IOException | PlatterException e) {
+                } catch (IOException | UncheckedIOException | PlatterException e) {
                   System.err.println(
                       "cannot serve " + image.reference() + " yet: " + e.getMessage());
                   pause();
@@ -112,8 +113,9 @@ final class ServedImages implements AutoCloseable {
     for (var image : open()) {
       if (image.image().isCut() && mayMend(image.image().record().digest())) {
         var record = image.image().record();
+        var used = store.isUsed(record.digest());
         remove(record.digest());
-        if (store.isUsed(record.digest())) {
+        if (used) {
           reopen(record);
         }
       }
