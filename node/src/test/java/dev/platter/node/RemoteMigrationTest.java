@@ -95,6 +95,9 @@ class RemoteMigrationTest {
     }
   }
 
+  /** Disks that the VM has in one test. */
+  private static String more = "";
+
   @BeforeAll
   static void makeImage() throws IOException {
     nodes = new TwoNodes(work, A, B);
@@ -103,6 +106,7 @@ class RemoteMigrationTest {
 
   @BeforeEach
   void start() throws IOException {
+    more = "";
     try (var node = node(0, Progress.NONE)) {
       nodes.run(node);
     }
@@ -139,7 +143,7 @@ class RemoteMigrationTest {
           return new GuestArrivals.Guest() {
             @Override
             public GuestArrivals.Known prepare(Plan sent) throws IOException {
-              return new GuestArrivals.Known(nodes.planArriving(node, sent), SecretData.NONE);
+              return new GuestArrivals.Known(nodes.planArriving(node, sent, more), SecretData.NONE);
             }
 
             @Override
@@ -196,12 +200,17 @@ class RemoteMigrationTest {
     try (var a = node(0, Progress.NONE);
         var b = node(1, Progress.NONE);
         var server = serve(b)) {
+      a.remove(TwoNodes.KEY, true);
+      more = "- {name: large, source: {blank: {}}, size: 256Mi}";
+      nodes.run(a, more);
+      nodes.qemu(0).fill(3, 34, "256M"); // little would be there at the first look
       assertThatThrownBy(() -> a.migrate(TwoNodes.KEY, to(server, HERE, Duration.ZERO)))
           .isInstanceOfSatisfying(
               PlatterException.class, e -> assertThat(e.code()).isEqualTo(Code.TIMED_OUT))
           .hasMessageContaining("the limit for its size");
       await(b);
-      assertIsOn(0);
+      assertThat(nodes.runsOn()).isZero();
+      nodes.assertNothingIsOn(1);
     }
   }
 

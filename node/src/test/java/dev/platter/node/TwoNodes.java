@@ -90,13 +90,20 @@ record TwoNodes(Path work, PrivateLibvirtExtension a, PrivateLibvirtExtension b)
   }
 
   void run(Node node) throws IOException {
-    var objects = Manifests.objects("vm.yaml", manifest(""));
+    run(node, "");
+  }
+
+  /**
+   * @param more disks
+   */
+  void run(Node node, String more) throws IOException {
+    var objects = Manifests.objects("vm.yaml", manifest(more));
     node.run(objects.vms().getFirst(), objects);
   }
 
   /** What the VM has to be at the node that it comes to. */
-  Planned planArriving(Node node, Plan sent) throws IOException {
-    var objects = Manifests.objects("vm.yaml", manifest(""));
+  Planned planArriving(Node node, Plan sent, String more) throws IOException {
+    var objects = Manifests.objects("vm.yaml", manifest(more));
     return node.planArriving(objects.vms().getFirst(), objects, sent.images());
   }
 
