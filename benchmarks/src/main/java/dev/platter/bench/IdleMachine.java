@@ -55,7 +55,12 @@ final class IdleMachine implements Machine, Hypervisor {
   }
 
   @Override
-  public Optional<Stall> stall(UUID uuid, boolean which) {
+  public boolean isStalled(UUID uuid) {
+    return false;
+  }
+
+  @Override
+  public Optional<Stall> stall(UUID uuid) {
     return Optional.empty();
   }
 

@@ -28,7 +28,7 @@ final class PsCommand extends NodeCommand {
             vm.phase().name().toLowerCase(Locale.ROOT),
             vm.plan().disks().stream().map(disk -> disk.device()).toList(),
             vm.plan().uuid(),
-            vm.why());
+            opened.stall(vm).map(stall -> stall.why(vm.plan())).orElse(""));
       }
     }
     listing.print(output.format, out());

@@ -45,18 +45,20 @@ public interface Hypervisor {
 
   DomainState state(UUID uuid);
 
-  /**
-   * Why QEMU has paused a domain, if it has since disks failed.
-   *
-   * @param which whether QEMU is asked for the disks; it does not answer that while it waits for a
-   *     server
-   */
-  Optional<Stall> stall(UUID uuid, boolean which);
+  /** Whether QEMU has paused a domain since disks failed. */
+  boolean isStalled(UUID uuid);
 
   /**
-   * Lets a domain go on that QEMU paused because a disk failed: it tries again what failed.
+   * The same, with the disks if QEMU tells them within a moment: it does not while it waits for
+   * storage.
+   */
+  Optional<Stall> stall(UUID uuid);
+
+  /**
+   * Lets a domain go on that QEMU paused because a disk failed: it tries again what failed. Waits
+   * for no longer than a moment; it may happen later.
    *
-   * @return false if it is not paused, or for another reason
+   * @return false if it is not paused, or for another reason, or has not gone on yet
    */
   boolean resumeAfterError(UUID uuid);
 

@@ -32,6 +32,7 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   private final LibvirtPools pools;
   private final StateLayout layout;
   private final Placement placement;
+  private final BriefCalls brief = new BriefCalls(Duration.ofSeconds(2));
 
   LibvirtHypervisor(Supplier<String> uri, StateLayout layout, Placement placement) {
     this.connections = new LibvirtConnections(uri);
@@ -155,18 +156,28 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
   }
 
   @Override
-  public Optional<Stall> stall(UUID uuid, boolean which) {
-    return with(
-        uuid, "tell why the VM stands still", domain -> stall(domain, which), Optional.empty());
+  public boolean isStalled(UUID uuid) {
+    return with(uuid, "tell the VM's state", domain -> domain.state().isPausedByError(), false);
   }
 
-  private static Optional<Stall> stall(Domain domain, boolean which) {
-    if (!domain.state().isPausedByError()) {
+  @Override
+  public Optional<Stall> stall(UUID uuid) {
+    if (!isStalled(uuid)) {
       return Optional.empty();
     }
-    if (!which) {
-      return Optional.of(new Stall(List.of()));
-    }
+    return brief
+        .call(
+            uuid,
+            () ->
+                with(
+                    uuid,
+                    "tell why the VM stands still",
+                    LibvirtHypervisor::stall,
+                    Optional.<Stall>empty()))
+        .orElse(Optional.of(Stall.UNKNOWN));
+  }
+
+  private static Optional<Stall> stall(Domain domain) {
     var failed =
         domain.disks().failed().stream()
             .map(disk -> new Stall.Failed(disk.device(), disk.noSpace()))
@@ -176,7 +187,10 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
 
   @Override
   public boolean resumeAfterError(UUID uuid) {
-    return with(uuid, "let the VM go on", LibvirtHypervisor::resumeAfterError, false);
+    return brief
+        .call(
+            uuid, () -> with(uuid, "let the VM go on", LibvirtHypervisor::resumeAfterError, false))
+        .orElse(false);
   }
 
   private static boolean resumeAfterError(Domain domain) {

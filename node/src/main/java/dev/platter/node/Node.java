@@ -78,7 +78,7 @@ public final class Node implements AutoCloseable {
     this.disks = new LocalDisks(rawDevices, drawn, progress);
     this.statuses = new VmStatuses(layout, machine, this::warn);
     this.images = images;
-    this.watch = new GuestWatch(layout, machine, images, statuses);
+    this.watch = new GuestWatch(layout, machine, images, statuses, this::warn);
     this.containers = containers;
     this.pools = pools;
     var fill = new ClaimFill(layout, images, disks, records, progress);
@@ -311,13 +311,18 @@ public final class Node implements AutoCloseable {
 
   /** The disks of a VM that runs, to be changed. */
   public VmDisks disks(VmKey key) {
-    return new VmDisks(layout, executor, planning, images, progress, key);
+    return new VmDisks(layout, executor, planning, images, progress, key, () -> watched(key));
   }
 
   public List<VmStatus> list() throws IOException {
     var vms = statuses.list();
     watch.goOnWith(vms);
     return vms;
+  }
+
+  /** Why a VM stands still, if it is paused since disks failed. Waits a moment for QEMU. */
+  public Optional<Stall> stall(VmStatus vm) {
+    return statuses.stall(vm);
   }
 
   public VmStatus status(VmKey key) throws IOException {

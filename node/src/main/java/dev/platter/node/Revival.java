@@ -126,7 +126,7 @@ final class Revival implements Runnable {
     if (isLeaving(record)) {
       return true; // A command finds out on which node it goes on.
     }
-    if (Stall.of(machine.hypervisor(plan.libvirt()), plan).isEmpty()) {
+    if (!machine.hypervisor(plan.libvirt()).isStalled(plan.uuid())) {
       standing.remove(plan.key());
       return concerns(plan) || files(plan).stream().anyMatch(Room::isShort);
     }

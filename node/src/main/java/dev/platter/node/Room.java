@@ -6,8 +6,11 @@ import java.nio.file.Path;
 
 /** What is left of the file systems that files of VMs lie on. */
 final class Room {
-  /** With less a guest would stand still again after its next writes. */
-  static final long RESERVE = 16L << 20;
+  /**
+   * With less a guest would stand still again after its next writes. ext4 keeps up to 16 MiB that
+   * nobody gets, be it root, and counts them as free.
+   */
+  private static final long RESERVE = 48L << 20;
 
   /** Where there is less, guests may be about to stand still. */
   static final long SHORT = 512L << 20;

@@ -5,7 +5,10 @@ import dev.platter.model.PlatterException.Code;
 import java.time.Duration;
 import java.util.UUID;
 
-/** How long a guest may take to power off when it is asked to. */
+/**
+ * How long a guest may take to power off when it is asked to. One that stands still since a disk
+ * failed is let go on as well: there may be room by now, and nobody else does it meanwhile.
+ */
 record Shutdown(Duration grace) {
   private static final long STEP_MILLIS = 100;
   private static final long ASK_AGAIN_MILLIS = 5_000;
@@ -14,14 +17,20 @@ record Shutdown(Duration grace) {
   void ask(Hypervisor hypervisor, UUID uuid) {
     var begun = System.nanoTime();
     var asked = Long.MIN_VALUE;
-    while (hypervisor.state(uuid) == Hypervisor.DomainState.RUNNING) {
+    while (true) {
+      var stalled = hypervisor.isStalled(uuid);
+      if (!stalled && hypervisor.state(uuid) != Hypervisor.DomainState.RUNNING) {
+        return;
+      }
       var passed = (System.nanoTime() - begun) / 1_000_000;
       if (passed >= grace.toMillis()) {
         return;
       }
       // A guest that is still booting misses the first request.
       if (asked == Long.MIN_VALUE || passed - asked >= ASK_AGAIN_MILLIS) {
-        hypervisor.shutdown(uuid);
+        if (!stalled || hypervisor.resumeAfterError(uuid)) {
+          hypervisor.shutdown(uuid);
+        }
         asked = passed;
       }
       try {

@@ -20,6 +20,8 @@ public record Stall(List<Failed> failed) {
    */
   public record Failed(String target, boolean full) {}
 
+  static final Stall UNKNOWN = new Stall(List.of());
+
   public Stall {
     failed = List.copyOf(failed);
   }
@@ -29,7 +31,10 @@ public record Stall(List<Failed> failed) {
    * says so, and libvirt waits for QEMU and lets nobody else ask it anything meanwhile.
    */
   static Optional<Stall> of(Hypervisor hypervisor, Plan plan) {
-    return hypervisor.stall(plan.uuid(), !usesServers(plan));
+    if (!usesServers(plan)) {
+      return hypervisor.stall(plan.uuid());
+    }
+    return hypervisor.isStalled(plan.uuid()) ? Optional.of(UNKNOWN) : Optional.empty();
   }
 
   private static boolean usesServers(Plan plan) {

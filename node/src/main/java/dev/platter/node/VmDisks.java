@@ -31,6 +31,12 @@ public final class VmDisks {
   private final Images images;
   private final Progress progress;
   private final VmKey key;
+  private final Watching watching;
+
+  /** Sees to it that somebody looks after a VM, whose disks have changed. */
+  interface Watching {
+    void goOn() throws IOException;
+  }
 
   VmDisks(
       StateLayout layout,
@@ -38,13 +44,15 @@ public final class VmDisks {
       Planning planning,
       Images images,
       Progress progress,
-      VmKey key) {
+      VmKey key,
+      Watching watching) {
     this.layout = layout;
     this.executor = executor;
     this.planning = planning;
     this.images = images;
     this.progress = progress;
     this.key = key;
+    this.watching = watching;
   }
 
   /**
@@ -168,5 +176,6 @@ public final class VmDisks {
         new Given(secrets),
         (record, live) ->
             maker.make(new DiskChanges(layout, record.plan(), record.domainXml(layout)), live));
+    watching.goOn();
   }
 }

@@ -1,7 +1,6 @@
 package dev.platter.node;
 
 import dev.platter.model.PlatterException;
-import dev.platter.plan.Plan;
 import dev.platter.plan.StateLayout;
 import dev.platter.plan.VmKey;
 import java.io.IOException;
@@ -55,24 +54,35 @@ final class VmStatuses {
     if (state.isEmpty()) {
       return Optional.empty();
     }
-    var plan = record.plan();
-    var phase = phase(record, state.get());
     return Optional.of(
         new VmStatus(
-            plan,
-            phase,
-            phase == VmStatus.Phase.PAUSED ? stall(plan) : Optional.empty(),
+            record.plan(),
+            phase(record, state.get()),
             layout.consoleLog(record.directory()),
-            layout.consoleSocket(plan.uuid())));
+            layout.consoleSocket(record.plan().uuid())));
   }
 
-  /** Nobody has to know why: that it is paused is known. */
-  private Optional<Stall> stall(Plan plan) {
+  /** Why a VM stands still, if it is paused since disks failed. Waits a moment for QEMU. */
+  Optional<Stall> stall(VmStatus vm) {
+    if (vm.phase() != VmStatus.Phase.PAUSED) {
+      return Optional.empty();
+    }
     try {
-      return Stall.of(machine.hypervisor(plan.libvirt()), plan);
+      return Stall.of(machine.hypervisor(vm.plan().libvirt()), vm.plan());
+    } catch (PlatterException e) {
+      warn.accept(e); // Nobody has to know why: that it is paused is known.
+      return Optional.empty();
+    }
+  }
+
+  /** Whether it is paused since disks failed. */
+  boolean isStalled(VmStatus vm) {
+    try {
+      return vm.phase() == VmStatus.Phase.PAUSED
+          && machine.hypervisor(vm.plan().libvirt()).isStalled(vm.plan().uuid());
     } catch (PlatterException e) {
       warn.accept(e);
-      return Optional.empty();
+      return false;
     }
   }
 

@@ -76,7 +76,8 @@ class FullDiskTest {
     assertThat(virsh("domblkerror", "default.full")).contains("sdb: no space");
     var status = guest.node().status(vm.key());
     assertThat(status.phase()).isEqualTo(VmStatus.Phase.PAUSED);
-    assertThat(status.why())
+    var why = guest.node().stall(status).orElseThrow().why(status.plan());
+    assertThat(why)
         .isEqualTo(
             "the disk data has no room: the pool small (%s) is full"
                 .formatted(small.resolve("pool")));

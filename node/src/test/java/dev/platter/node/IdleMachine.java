@@ -38,6 +38,7 @@ final class IdleMachine implements Machine {
               return switch (method.getName()) {
                 case "state" -> Hypervisor.DomainState.GONE;
                 case "resumeAfterError" -> false;
+                case "isStalled" -> stall.isPresent();
                 case "stall" -> stall;
                 case "disks" -> idle(LiveDisks.class);
                 default -> null;

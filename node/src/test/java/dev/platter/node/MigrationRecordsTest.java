@@ -166,7 +166,7 @@ class MigrationRecordsTest {
     assertThat(machine.asked).isEmpty();
     new MigrationRecords(from).forgetDeparture(KEY);
     assertThat(revival.lookOnce()).isTrue();
-    assertThat(machine.asked).containsExactly("stall");
+    assertThat(machine.asked).containsExactly("isStalled");
   }
 
   @Test

@@ -77,8 +77,13 @@ record SwappingMachine(Machine machine, Runnable swap) implements Machine {
     }
 
     @Override
-    public Optional<Stall> stall(UUID uuid, boolean which) {
-      return real.stall(uuid, which);
+    public boolean isStalled(UUID uuid) {
+      return real.isStalled(uuid);
+    }
+
+    @Override
+    public Optional<Stall> stall(UUID uuid) {
+      return real.stall(uuid);
     }
 
     @Override

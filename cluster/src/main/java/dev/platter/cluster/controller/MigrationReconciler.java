@@ -198,7 +198,7 @@ final class MigrationReconciler implements ControlLoop.Work {
     if (vm == null
         || !VmStatus.of(vm).ready()
         || !Objects.equals(VmStatus.of(vm).nodeName(), from)) {
-      return fail(migration, Reason.WAITING_FOR_VM, "The VM has ended meanwhile.");
+      return fail(migration, Reason.WAITING_FOR_VM, "The VM has ended meanwhile, or stands still.");
     }
     var pod = targetPod(migration, vm);
     if (pod == null) {

@@ -265,7 +265,7 @@ final class Session {
     var process = vms.node().process(key);
     var vm = vms.node().status(key).plan().uuid();
     var nextLook = System.nanoTime();
-    var stall = new StallReport(reports, api.pod(pod.getMetadata().getUid()).orElse(pod));
+    var stall = new StallReport(reports);
     var nextStall = nextLook;
     try (var console = new ConsoleLog(vms.consoleLog(key), from, Frame.MOST_BYTES)) {
       var pause = BUSY_PAUSE;
@@ -321,7 +321,17 @@ final class Session {
   /** Nor does it matter to the guest what is told of it. */
   private void look(StallReport stall) {
     try {
-      vms.status(key).ifPresent(stall::look);
+      var status = vms.status(key);
+      if (status.isEmpty()) {
+        return;
+      }
+      var why = vms.node().stall(status.get());
+      var now = api.pod(pod.getMetadata().getUid()).orElse(pod);
+      synchronized (this) { // Once it is to stop, nothing else is said of it.
+        if (!stopping) {
+          stall.look(now, status.get(), why);
+        }
+      }
     } catch (IOException | PlatterException e) {
       reports.log("cannot be looked at: " + e.getMessage());
     }

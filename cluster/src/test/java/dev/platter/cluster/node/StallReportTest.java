@@ -26,6 +26,8 @@ class StallReportTest {
       "does not run: DiskFull: The VM stands still: the disk data has no room: the pool fast"
           + " (/ssd) is full. It goes on by itself when there is room.";
 
+  private static final Stall.Failed FULL_DISK = new Stall.Failed("sda", true);
+
   private final FakeApi api = new FakeApi();
 
   private static Pod pod(Reason said) {
@@ -44,34 +46,40 @@ class StallReportTest {
         .build();
   }
 
-  private StallReport report(Reason said) {
-    var pod = pod(said);
-    return new StallReport(new VmReports(api, pod, new Metrics(), _ -> {}), pod);
-  }
+  private static final Plan PLAN =
+      new Plan(
+          Plan.VERSION,
+          "shop",
+          "web",
+          new UUID(1, 1),
+          "",
+          Map.of(),
+          Map.of("fast", "/ssd"),
+          List.of(
+              new PlannedDisk(
+                  "data",
+                  "sda",
+                  Bus.SCSI,
+                  0,
+                  false,
+                  false,
+                  false,
+                  false,
+                  false,
+                  "",
+                  List.of(
+                      new PlannedDisk.Link("/ssd/x-data.raw", null, null, DiskFormat.RAW, null)))),
+          List.of());
 
-  private static VmStatus vm(VmStatus.Phase phase, Stall.Failed... failed) {
-    var link = new PlannedDisk.Link("/ssd/x-data.raw", null, null, DiskFormat.RAW, null);
-    var disk =
-        new PlannedDisk(
-            "data", "sda", Bus.SCSI, 0, false, false, false, false, false, "", List.of(link));
-    var plan =
-        new Plan(
-            Plan.VERSION,
-            "shop",
-            "web",
-            new UUID(1, 1),
-            "",
-            Map.of(),
-            Map.of("fast", "/ssd"),
-            List.of(disk),
-            List.of());
+  private final StallReport report =
+      new StallReport(new VmReports(api, pod(Reason.RUNNING), new Metrics(), _ -> {}));
+
+  private void look(Reason told, VmStatus.Phase phase, Stall.Failed... failed) {
     var stall =
-        failed.length == 0 ? Optional.<Stall>empty() : Optional.of(new Stall(List.of(failed)));
-    return new VmStatus(plan, phase, stall, Path.of("log"), Path.of("socket"));
-  }
-
-  private static VmStatus full() {
-    return vm(VmStatus.Phase.PAUSED, new Stall.Failed("sda", true));
+        phase == VmStatus.Phase.PAUSED
+            ? Optional.of(new Stall(List.of(failed)))
+            : Optional.<Stall>empty();
+    report.look(pod(told), new VmStatus(PLAN, phase, Path.of("log"), Path.of("socket")), stall);
   }
 
   private String said() throws InterruptedException {
@@ -80,31 +88,28 @@ class StallReportTest {
 
   @Test
   void aFullDiskIsToldOnceAndThatItsVmGoesOn() throws Exception {
-    var report = report(Reason.RUNNING);
-    report.look(vm(VmStatus.Phase.RUNNING));
-    report.look(full());
+    look(Reason.RUNNING, VmStatus.Phase.RUNNING);
+    look(Reason.RUNNING, VmStatus.Phase.PAUSED, FULL_DISK);
     assertThat(said()).isEqualTo(FULL);
-    report.look(full());
-    report.look(vm(VmStatus.Phase.PAUSED));
-    report.look(vm(VmStatus.Phase.RUNNING));
+    look(Reason.DISK_FULL, VmStatus.Phase.PAUSED, FULL_DISK);
+    look(Reason.DISK_FULL, VmStatus.Phase.PAUSED);
+    look(Reason.DISK_FULL, VmStatus.Phase.RUNNING);
     assertThat(said()).startsWith("runs: Running");
     assertThat(api.said).isEmpty();
   }
 
   @Test
-  void theNextDaemonTellsThatTheVmGoesOn() throws Exception {
-    var report = report(Reason.DISK_FULL);
-    report.look(full());
-    report.look(vm(VmStatus.Phase.RUNNING));
-    assertThat(said()).startsWith("runs: Running");
-    assertThat(api.said).isEmpty();
+  void whatThePodDoesNotSayIsToldAgain() throws Exception {
+    look(Reason.RUNNING, VmStatus.Phase.PAUSED, FULL_DISK);
+    assertThat(said()).isEqualTo(FULL);
+    look(Reason.RUNNING, VmStatus.Phase.PAUSED, FULL_DISK);
+    assertThat(said()).isEqualTo(FULL);
   }
 
   @Test
   void aDiskThatIsAwayIsNotToldOf() throws Exception {
-    var report = report(Reason.RUNNING);
-    report.look(vm(VmStatus.Phase.PAUSED, new Stall.Failed("sda", false)));
-    report.look(full());
+    look(Reason.RUNNING, VmStatus.Phase.PAUSED, new Stall.Failed("sda", false));
+    look(Reason.RUNNING, VmStatus.Phase.PAUSED, FULL_DISK);
     assertThat(said()).as("the first that is told").isEqualTo(FULL);
   }
 }

@@ -7,6 +7,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -42,6 +44,9 @@ public final class DaemonLauncher {
               + "|HTTPS_PROXY|HTTP_PROXY|NO_PROXY|https_proxy|http_proxy|no_proxy"
               + "|AWS_[A-Z0-9_]+|GOOGLE_APPLICATION_CREDENTIALS");
 
+  private static final Set<String> AWS_SESSION =
+      Set.of("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN");
+
   private static final long LARGE_LOG = 1 << 20;
 
   private final StateLayout layout;
@@ -55,8 +60,15 @@ public final class DaemonLauncher {
     this.command = List.copyOf(command);
   }
 
-  static boolean isNeeded(String variable) {
-    return NEEDED.matcher(variable).matches();
+  /**
+   * Leaves what the daemon needs. AWS's keys of a session are over within hours, and a helper that
+   * has them looks for no others: the daemon is to find those that are renewed.
+   */
+  static void reduce(Map<String, String> environment) {
+    environment.keySet().removeIf(name -> !NEEDED.matcher(name).matches());
+    if (environment.containsKey("AWS_SESSION_TOKEN")) {
+      environment.keySet().removeAll(AWS_SESSION);
+    }
   }
 
   void start() throws IOException {
@@ -71,15 +83,15 @@ public final class DaemonLauncher {
             .redirectInput(Path.of("/dev/null").toFile())
             .redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
-    builder.environment().keySet().removeIf(name -> !isNeeded(name));
+    reduce(builder.environment());
     builder.start();
   }
 
-  /** As long as the process runs: starts it when there is less room for one of these files. */
-  void startWhenShort(long process, List<Path> files, long bytes) throws IOException {
+  /** As long as the process runs: starts it when one of these directories has less room. */
+  void startWhenShort(long process, List<Path> directories, long bytes) throws IOException {
     Durable.makeDirectories(layout.state());
-    new RoomWatch(layout.daemonSocket(), layout.daemonLog(), line(), DaemonLauncher::isNeeded)
-        .ensure(process, files, bytes);
+    new RoomWatch(layout.daemonSocket(), layout.daemonLog(), line(), DaemonLauncher::reduce)
+        .ensure(process, directories, bytes);
   }
 
   private List<String> line() {

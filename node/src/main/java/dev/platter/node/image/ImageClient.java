@@ -94,8 +94,9 @@ public final class ImageClient implements Images {
   }
 
   @Override
-  public void keepDaemonWhenShort(long process, List<Path> files, long bytes) throws IOException {
-    launcher.startWhenShort(process, files, bytes);
+  public void keepDaemonWhenShort(long process, List<Path> directories, long bytes)
+      throws IOException {
+    launcher.startWhenShort(process, directories, bytes);
   }
 
   @Override

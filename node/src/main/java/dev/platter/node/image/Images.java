@@ -62,9 +62,9 @@ public interface Images extends AutoCloseable {
 
   /**
    * Sees to it that the daemon is on duty, if this machine has one, when a process is short of room
-   * for one of these files; until the process ends.
+   * in one of these directories; until the process ends.
    */
-  void keepDaemonWhenShort(long process, List<Path> files, long bytes) throws IOException;
+  void keepDaemonWhenShort(long process, List<Path> directories, long bytes) throws IOException;
 
   /**
    * Lets the daemon serve a file on a web server; if it does so already, with other secrets from

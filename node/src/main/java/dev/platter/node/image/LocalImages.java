@@ -86,7 +86,7 @@ public final class LocalImages implements Images {
   public void keepDaemon() {}
 
   @Override
-  public void keepDaemonWhenShort(long process, List<Path> files, long bytes) {}
+  public void keepDaemonWhenShort(long process, List<Path> directories, long bytes) {}
 
   @Override
   public WebVersion serveWeb(String export, WebAccess access, @Nullable WebVersion expected) {

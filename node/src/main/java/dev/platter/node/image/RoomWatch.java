@@ -6,7 +6,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Predicate;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Starts the daemon when a VM is about to fill the file systems of its disks: QEMU pauses a guest
@@ -20,71 +24,104 @@ final class RoomWatch {
   private static final String BETWEEN = "\037";
   private static final Duration EVERY = Duration.ofSeconds(5);
 
-  /** Of the process, the pause in seconds, how many bytes are short, the socket, and the files. */
+  /**
+   * Of the process, the pause in seconds, how many bytes are short, the socket, the daemon's log,
+   * and the directories. There may be a watcher for each VM: one of them starts the daemon and
+   * waits for it, while the others see that its lock is held. If the daemon does not come, the next
+   * tries are rarer and rarer. The log is opened for each start, since it may have been replaced.
+   */
   private static final String SCRIPT =
       """
-      qemu=$1 pause=$2 short=$3 socket=$4
-      shift 4
+      qemu=$1 pause=$2 short=$3 socket=$4 log=$5
+      shift 5
       command=$PLATTER_DAEMON
       unset PLATTER_DAEMON
       IFS=$(printf '\\037')
       set -f
-      while sleep "$pause" && kill -0 "$qemu" 2>/dev/null; do
-        for file; do
-          free=$(stat -f -c '%a * %S' "$file" 2>/dev/null) || continue
-          [ $(($free)) -lt "$short" ] || continue
-          grep -qF " $socket" /proc/net/unix || $command &
-          break
+      on_duty() { grep -qF " $socket" /proc/net/unix; }
+      is_short() {
+        for directory; do
+          free=$(stat -f -c '%a * %S' "$directory" 2>/dev/null) || continue
+          [ $(($free)) -ge "$short" ] || return 0
         done
+        return 1
+      }
+      start() {
+        flock -n 9 || return 0
+        on_duty && return 0
+        (exec 9>&-; exec $command) >>"$log" 2>&1 &
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+          sleep 2
+          on_duty && return 0
+          [ -d "/proc/$qemu" ] || return 0
+        done
+        return 1
+      }
+      rest=0 failed=0
+      while sleep "$pause" && [ -d "/proc/$qemu" ]; do
+        [ $rest -eq 0 ] || { rest=$((rest - 1)); continue; }
+        { is_short "$@" && ! on_duty; } || { failed=0; continue; }
+        start 9>>"$socket.start" && failed=0 || failed=$((failed + 1))
+        [ $failed -lt 6 ] || failed=6
+        [ $failed -eq 0 ] || rest=$((1 << failed))
       done
       """;
 
   private final Path socket;
   private final Path log;
   private final List<String> daemon;
-  private final Predicate<String> environment;
+  private final Consumer<Map<String, String>> environment;
 
   /**
    * @param socket that the daemon listens on
    * @param log of the daemon
    * @param daemon the command that starts it
-   * @param environment the variables that it is given
+   * @param environment leaves the variables that it is given
    */
-  RoomWatch(Path socket, Path log, List<String> daemon, Predicate<String> environment) {
+  RoomWatch(Path socket, Path log, List<String> daemon, Consumer<Map<String, String>> environment) {
     this.socket = socket;
     this.log = log;
     this.daemon = List.copyOf(daemon);
     this.environment = environment;
   }
 
-  /** Nothing happens if somebody watches for this VM already. */
-  void ensure(long qemu, List<Path> files, long shortBytes) throws IOException {
-    ensure(qemu, files, shortBytes, EVERY);
+  /** Nothing happens if all is watched for this VM already. */
+  void ensure(long qemu, List<Path> directories, long shortBytes) throws IOException {
+    ensure(qemu, directories, shortBytes, EVERY);
   }
 
-  void ensure(long qemu, List<Path> files, long shortBytes, Duration every) throws IOException {
-    if (isWatched(qemu)) {
-      return;
-    }
+  void ensure(long qemu, List<Path> directories, long shortBytes, Duration every)
+      throws IOException {
+    var watched = watched(qemu);
+    var missing = directories.stream().map(Path::toString).filter(it -> !watched.contains(it));
     var line = new ArrayList<>(List.of("setsid", "sh", "-c", SCRIPT, NAME, Long.toString(qemu)));
     line.add(Long.toString(every.toSeconds()));
     line.add(Long.toString(shortBytes));
     line.add(socket.toString());
-    files.forEach(file -> line.add(file.toString()));
+    line.add(log.toString());
+    var words = line.size();
+    missing.forEach(line::add);
+    if (line.size() == words) {
+      return;
+    }
     var builder =
         new ProcessBuilder(line)
             .directory(Path.of("/").toFile())
             .redirectInput(Path.of("/dev/null").toFile())
             .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
-    builder.environment().keySet().removeIf(environment.negate());
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD);
+    environment.accept(builder.environment());
     builder.environment().put(COMMAND, String.join(BETWEEN, daemon));
     builder.start();
   }
 
-  private static boolean isWatched(long qemu) {
+  private static Set<String> watched(long qemu) {
     var words = "\0" + NAME + "\0" + qemu + "\0";
-    return ProcessHandle.allProcesses().anyMatch(process -> line(process).contains(words));
+    return ProcessHandle.allProcesses()
+        .map(RoomWatch::line)
+        .filter(line -> line.contains(words))
+        .flatMap(line -> Stream.of(line.split("\0", -1)))
+        .collect(Collectors.toSet());
   }
 
   private static String line(ProcessHandle process) {

@@ -2,6 +2,9 @@ package dev.platter.node.image;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -20,6 +23,20 @@ class DaemonLauncherTest {
     "PLATTER_WEB_PASSWORD, false",
   })
   void theDaemonGetsWhatItNeedsToReachRegistries(String variable, boolean needed) {
-    assertThat(DaemonLauncher.isNeeded(variable)).isEqualTo(needed);
+    var environment = new HashMap<>(Map.of(variable, "v"));
+    DaemonLauncher.reduce(environment);
+    assertThat(environment.containsKey(variable)).isEqualTo(needed);
+  }
+
+  @Test
+  void keysOfASessionAreLeftToWhoeverRenewsThem() {
+    var own =
+        Map.of("AWS_ACCESS_KEY_ID", "k", "AWS_SECRET_ACCESS_KEY", "s", "AWS_REGION", "nowhere");
+    var environment = new HashMap<>(own);
+    DaemonLauncher.reduce(environment);
+    assertThat(environment).isEqualTo(own);
+    environment.put("AWS_SESSION_TOKEN", "t");
+    DaemonLauncher.reduce(environment);
+    assertThat(environment).containsOnlyKeys("AWS_REGION");
   }
 }

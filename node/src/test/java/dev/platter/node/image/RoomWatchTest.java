@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,14 +32,19 @@ class RoomWatchTest {
 
   @BeforeEach
   void begin() throws IOException {
-    disk = Files.createFile(work.resolve("a disk"));
+    disk = Files.createDirectory(work.resolve("a pool"));
     started = work.resolve("it's started");
     socket = work.resolve("d.sock");
     qemu = new ProcessBuilder("sleep", "600").start();
     var daemon =
         List.of(
             "sh", "-c", "echo \"$2\" \"${PLATTER_DAEMON-}\" >>\"$1\"", "d", "" + started, "a  *");
-    watch = new RoomWatch(socket, work.resolve("log"), daemon, "PATH"::equals);
+    watch =
+        new RoomWatch(
+            socket,
+            work.resolve("log"),
+            daemon,
+            environment -> environment.keySet().retainAll(Set.of("PATH")));
   }
 
   @AfterEach
@@ -47,9 +53,17 @@ class RoomWatchTest {
     await(() -> watchers().isEmpty());
   }
 
+  /** Those that were started here, without what they start themselves. */
   private List<Long> watchers() {
     try {
-      return PrivateLibvirtExtension.processesOf(disk);
+      return PrivateLibvirtExtension.processesOf(disk).stream()
+          .filter(
+              pid ->
+                  ProcessHandle.of(pid)
+                      .flatMap(ProcessHandle::parent)
+                      .filter(ProcessHandle.current()::equals)
+                      .isPresent())
+          .toList();
     } catch (IOException e) {
       throw new AssertionError(e);
     }
@@ -90,11 +104,27 @@ class RoomWatchTest {
   }
 
   @Test
-  void itIsWatchedOnceUntilTheProcessEnds() throws Exception {
+  void aDaemonThatDoesNotComeIsNotStartedByEverybody() throws Exception {
+    var other = new ProcessBuilder("sleep", "600").start();
+    try {
+      watch.ensure(qemu.pid(), List.of(disk), ALL_THERE_IS, SECOND);
+      await(() -> Files.exists(started));
+      watch.ensure(other.pid(), List.of(disk), ALL_THERE_IS, SECOND);
+      Thread.sleep(4000);
+      assertThat(Files.readAllLines(started)).hasSize(1);
+    } finally {
+      other.destroyForcibly().waitFor();
+    }
+  }
+
+  @Test
+  void eachPoolIsWatchedOnceUntilTheProcessEnds() throws Exception {
     watch.ensure(qemu.pid(), List.of(disk), 0, SECOND);
     await(() -> watchers().size() == 1);
     watch.ensure(qemu.pid(), List.of(disk), 0, SECOND);
     Thread.sleep(500);
     assertThat(watchers()).hasSize(1);
+    watch.ensure(qemu.pid(), List.of(disk, Files.createDirectory(disk.resolve("b"))), 0, SECOND);
+    await(() -> watchers().size() == 2);
   }
 }
