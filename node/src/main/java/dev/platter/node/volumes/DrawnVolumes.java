@@ -8,13 +8,16 @@ import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
 import dev.platter.node.volumes.Volume.Drawn;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +32,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The rest of a volume is fetched when nobody has waited for its image for a moment: what a
  * guest reads when it boots comes first.
+ *
+ * <p>One that is broken is opened anew when no device of it is left, by whoever notices first: who
+ * fetches the rest, who gives it back, or who wants it next. It is open once at a time, so whoever
+ * wants it waits until the last one is closed. What cannot be opened, for want of room perhaps, is
+ * tried again until it can: there need be nobody who asks for it.
  */
 public final class DrawnVolumes implements AutoCloseable {
   /** Longer than the daemon waits for more of what it records as a boot: this is no part of it. */
@@ -49,6 +57,10 @@ public final class DrawnVolumes implements AutoCloseable {
   private final Duration quiet;
   private final NbdServer nbd = new NbdServer();
   private final Map<String, Served> served = new HashMap<>();
+
+  /** Served no more, and not closed yet. */
+  private final Set<String> ending = new HashSet<>();
+
   private boolean closed;
 
   private record Served(LazyVolume volume, RemoteImage image, Thread filler) {}
@@ -94,21 +106,45 @@ public final class DrawnVolumes implements AutoCloseable {
       }
     }
     for (var volume : store.volumes()) {
-      var drawn = volume.drawn();
-      if (drawn != null) {
-        reopen(volume, drawn);
-      }
+      reopen(volume.id());
     }
     Files.deleteIfExists(files.socket());
     nbd.listen(UnixDomainSocketAddress.of(files.socket()));
   }
 
   /** One that cannot be opened is no reason to leave the others alone. */
-  private void reopen(Volume volume, Drawn drawn) {
+  private void reopen(String id) {
     try {
-      serve(volume, drawn);
+      serveAgain(id);
     } catch (IOException | RuntimeException e) {
-      System.err.println("the volume " + volume.id() + " cannot be served: " + e);
+      System.err.println("the volume " + id + " is not served for now: " + e);
+      keepTrying(id);
+    }
+  }
+
+  private void keepTrying(String id) {
+    Thread.ofPlatform()
+        .name("open " + id)
+        .daemon()
+        .start(
+            () -> {
+              try {
+                do {
+                  Thread.sleep(BETWEEN_TRIES);
+                } while (!isOpened(id));
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+            });
+  }
+
+  /** Or need not be. */
+  private boolean isOpened(String id) {
+    try {
+      serveAgain(id);
+      return true;
+    } catch (IOException | RuntimeException e) {
+      return false; // Why was said by who tried first.
     }
   }
 
@@ -123,6 +159,7 @@ public final class DrawnVolumes implements AutoCloseable {
     if (!digest.matches("sha256:[0-9a-f]{64}")) {
       throw PlatterException.of(Code.INVALID, "not the digest of an image", "");
     }
+    awaitEnd(id);
     var volume = store.draw(id, new Drawn(digest, size, false));
     var drawn = volume.drawn();
     if (drawn != null) {
@@ -182,7 +219,7 @@ public final class DrawnVolumes implements AutoCloseable {
             more = true;
             System.err.println("the volume " + id + " is not filled for now: " + e);
             if (volume.isBroken()) {
-              return; // Whoever uses it has to end; then it is opened anew.
+              break; // Whoever has it has to end before it is opened anew.
             }
             Thread.sleep(BETWEEN_TRIES);
           }
@@ -217,6 +254,7 @@ public final class DrawnVolumes implements AutoCloseable {
       return;
     }
     if (byVm) {
+      reopenIfBroken(id);
       serveAgain(id);
       return;
     }
@@ -234,14 +272,16 @@ public final class DrawnVolumes implements AutoCloseable {
     }
   }
 
-  /** What could not be opened when the driver started perhaps can be now. */
+  /** What could not be opened before perhaps can be now. */
   private synchronized void serveAgain(String id) throws IOException {
-    var volume = store.existing(id);
-    var drawn = volume.drawn();
+    awaitEnd(id); // First: its record says what was made of it.
+    var volume = store.volume(id);
+    var drawn = volume.map(Volume::drawn);
+    if (drawn.isEmpty()) {
+      return;
+    }
     try {
-      if (drawn != null) {
-        serve(volume, drawn);
-      }
+      serve(volume.get(), drawn.get());
     } catch (IOException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
@@ -256,35 +296,38 @@ public final class DrawnVolumes implements AutoCloseable {
    * opened anew.
    */
   public void release(String id) throws IOException {
-    Served gone;
+    Served gone = null;
     synchronized (this) {
       var volume = store.volume(id);
-      if (volume.isEmpty()
-          || volume.get().drawn() == null
+      if (volume.isEmpty() || volume.get().drawn() == null) {
+        return;
+      }
+      if (volume.get().isWhole() && !LoopDevices.isUsed(store.bytes(volume.get()))) {
+        Durable.delete(files.note(id));
+        store.undraw(id);
+        gone = stop(id);
+      }
+    }
+    end(id, gone);
+    reopenIfBroken(id);
+  }
+
+  /** Nobody who has a device of it has lost what he wrote. */
+  private void reopenIfBroken(String id) throws IOException {
+    Served broken;
+    synchronized (this) {
+      broken = served.get(id);
+      var volume = store.volume(id);
+      if (broken == null
+          || !broken.volume.isBroken()
+          || volume.isEmpty()
           || LoopDevices.isUsed(store.bytes(volume.get()))) {
         return;
       }
-      if (volume.get().isWhole()) {
-        gone = take(id);
-        store.undraw(id);
-      } else {
-        gone = takeBroken(id);
-      }
+      broken = stop(id);
     }
-    end(gone);
-    if (gone != null && store.volume(id).map(one -> !one.isWhole()).orElse(false)) {
-      serveAgain(id);
-    }
-  }
-
-  private @Nullable Served takeBroken(String id) {
-    var broken = served.get(id);
-    if (broken == null || !broken.volume.isBroken()) {
-      return null;
-    }
-    nbd.remove(id);
-    served.remove(id);
-    return broken;
+    end(id, broken);
+    reopen(id);
   }
 
   /** Of a volume that was deleted. */
@@ -294,25 +337,47 @@ public final class DrawnVolumes implements AutoCloseable {
       if (store.volume(id).isPresent()) {
         return;
       }
-      gone = take(id);
+      Durable.delete(files.note(id));
+      gone = stop(id);
     }
-    end(gone);
+    end(id, gone);
   }
 
-  private @Nullable Served take(String id) throws IOException {
+  /** Whoever calls has to {@link #end} it. */
+  private @Nullable Served stop(String id) {
     var gone = served.remove(id);
     if (gone != null) {
+      ending.add(id);
       nbd.remove(id);
     }
-    Durable.delete(files.note(id));
     return gone;
   }
 
-  private static void end(@Nullable Served gone) throws IOException {
-    if (gone != null) {
+  /** Waits for its filler, which for its part opens only what it has ended itself. */
+  private void end(String id, @Nullable Served gone) throws IOException {
+    if (gone == null) {
+      return;
+    }
+    try {
       gone.image.close();
       join(gone.filler);
       gone.volume.close();
+    } finally {
+      synchronized (this) {
+        ending.remove(id);
+        notifyAll();
+      }
+    }
+  }
+
+  private synchronized void awaitEnd(String id) throws IOException {
+    try {
+      while (ending.contains(id)) {
+        wait();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while the volume " + id + " was closed");
     }
   }
 
@@ -330,12 +395,17 @@ public final class DrawnVolumes implements AutoCloseable {
   @Override
   public void close() throws IOException {
     List<Served> all;
+    List<String> leaving;
     synchronized (this) {
       closed = true;
+      leaving = List.copyOf(ending);
       all = List.copyOf(served.values());
       served.clear();
     }
     nbd.close(); // First: who waits for an image is to be cut off, and not to be told of an error.
+    for (var id : leaving) {
+      awaitEnd(id);
+    }
     for (var one : all) {
       one.image.close();
       join(one.filler);
