@@ -195,6 +195,34 @@ class VolumesTest {
         .hasMessageContaining("still being fetched");
     assertThat(drawing.volumeNamed("copy")).isEmpty();
     assertThat(drawing.room()).isEqualTo((1024 - 64) << 20);
+    assertThat(bytes("volumes")).containsExactly(drawing.bytes(drawing.existing(id[0])));
+  }
+
+  private List<Path> bytes(String kind) throws IOException {
+    try (var files = Files.list(root.resolve("pool/volumes").resolve(kind))) {
+      return files.filter(file -> file.toString().endsWith(".raw")).toList();
+    }
+  }
+
+  @Test
+  void ofACopyOrASnapshotWhoseOriginGoesMeanwhileNothingStays() throws Exception {
+    var id = new String[1];
+    var deleting =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("shared")) {
+                run(() -> store.delete(id[0])).join();
+              }
+            });
+    id[0] = deleting.create("a", SIZE, null).id();
+    assertThatThrownBy(() -> deleting.create("copy", SIZE, new Origin(Origin.Kind.VOLUME, id[0])))
+        .hasMessageContaining("there is no volume");
+    id[0] = deleting.create("a", SIZE, null).id();
+    assertThatThrownBy(() -> deleting.snapshot("s", id[0]))
+        .hasMessageContaining("there is no volume");
+    assertThat(bytes("volumes")).isEmpty();
+    assertThat(bytes("snapshots")).isEmpty();
   }
 
   private static Snapshot snapshot(VolumeStore store, Volume volume) {
