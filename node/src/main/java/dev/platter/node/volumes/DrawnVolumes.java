@@ -2,23 +2,16 @@ package dev.platter.node.volumes;
 
 import dev.platter.block.lazy.LazyVolume;
 import dev.platter.block.lazy.RemoteImage;
-import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.volumes.ServedVolumes.Served;
 import dev.platter.node.volumes.Volume.Drawn;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Volumes that begin as the disk of an image and are used while its bytes come ({@link
@@ -34,9 +27,8 @@ import org.jspecify.annotations.Nullable;
  * guest reads when it boots comes first.
  *
  * <p>One that is broken is opened anew when no device of it is left, by whoever notices first: who
- * fetches the rest, who gives it back, or who wants it next. It is open once at a time, so whoever
- * wants it waits until the last one is closed. What cannot be opened, for want of room perhaps, is
- * tried again until it can: there need be nobody who asks for it.
+ * fetches the rest, who gives it back, or who wants it next. What cannot be opened, for want of
+ * room perhaps, is tried again until it can: there need be nobody who asks for it.
  */
 public final class DrawnVolumes implements AutoCloseable {
   /** Longer than the daemon waits for more of what it records as a boot: this is no part of it. */
@@ -55,15 +47,8 @@ public final class DrawnVolumes implements AutoCloseable {
   private final DrawnFiles files;
   private final Path images;
   private final Duration quiet;
-  private final NbdServer nbd = new NbdServer();
-  private final Map<String, Served> served = new HashMap<>();
-
-  /** Served no more, and not closed yet. */
-  private final Set<String> ending = new HashSet<>();
-
+  private final ServedVolumes served = new ServedVolumes(this);
   private boolean closed;
-
-  private record Served(LazyVolume volume, RemoteImage image, Thread filler) {}
 
   private DrawnVolumes(VolumeStore store, DrawnFiles files, Path images, Duration quiet) {
     this.store = store;
@@ -109,14 +94,14 @@ public final class DrawnVolumes implements AutoCloseable {
       reopen(volume.id());
     }
     Files.deleteIfExists(files.socket());
-    nbd.listen(UnixDomainSocketAddress.of(files.socket()));
+    served.listen(UnixDomainSocketAddress.of(files.socket()));
   }
 
   /** One that cannot be opened is no reason to leave the others alone. */
   private void reopen(String id) {
     try {
       serveAgain(id);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | InternalError e) {
       System.err.println("the volume " + id + " is not served for now: " + e);
       keepTrying(id);
     }
@@ -143,7 +128,7 @@ public final class DrawnVolumes implements AutoCloseable {
     try {
       serveAgain(id);
       return true;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | InternalError e) {
       return false; // Why was said by who tried first.
     }
   }
@@ -159,7 +144,7 @@ public final class DrawnVolumes implements AutoCloseable {
     if (!digest.matches("sha256:[0-9a-f]{64}")) {
       throw PlatterException.of(Code.INVALID, "not the digest of an image", "");
     }
-    awaitEnd(id);
+    served.awaitEnd(id);
     var volume = store.draw(id, new Drawn(digest, size, false));
     var drawn = volume.drawn();
     if (drawn != null) {
@@ -169,7 +154,7 @@ public final class DrawnVolumes implements AutoCloseable {
 
   private void serve(Volume volume, Drawn drawn) throws IOException {
     var id = volume.id();
-    if (closed || served.containsKey(id)) {
+    if (closed || served.find(id) != null) {
       return;
     }
     // First: without it a VM would read the device as it is.
@@ -181,14 +166,12 @@ public final class DrawnVolumes implements AutoCloseable {
     var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE, System.err::println);
     var lazy =
         new LazyVolume(store.bytes(volume), store.maps().map(id), store.maps().live(id), image);
-    nbd.add(id, lazy);
     var filler =
         Thread.ofPlatform()
             .name("fill " + id)
             .daemon()
             .unstarted(() -> fill(id, lazy, image, drawn));
-    served.put(id, new Served(lazy, image, filler));
-    filler.start();
+    served.add(id, new Served(lazy, image, filler));
   }
 
   private void fill(String id, LazyVolume volume, RemoteImage image, Drawn drawn) {
@@ -234,12 +217,8 @@ public final class DrawnVolumes implements AutoCloseable {
   }
 
   private synchronized boolean isServed(String id, LazyVolume volume) {
-    var now = served.get(id);
-    return !closed && now != null && now.volume == volume;
-  }
-
-  private synchronized @Nullable Served find(String id) {
-    return served.get(id);
+    var now = served.find(id);
+    return !closed && now != null && now.volume() == volume;
   }
 
   /**
@@ -258,12 +237,12 @@ public final class DrawnVolumes implements AutoCloseable {
       serveAgain(id);
       return;
     }
-    var here = find(id);
+    var here = served.find(id);
     if (!drawn.complete()) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
           "the disk of the volume is still being fetched: %s of %s"
-              .formatted(here == null ? "a part" : here.volume.percent() + " %", drawn.digest()),
+              .formatted(here == null ? "a part" : here.volume().percent() + " %", drawn.digest()),
           "A VM can use it already; the pod starts when all of it is there.");
     }
     // Whoever looked at the device before may have left zeros in memory.
@@ -274,7 +253,7 @@ public final class DrawnVolumes implements AutoCloseable {
 
   /** What could not be opened before perhaps can be now. */
   private synchronized void serveAgain(String id) throws IOException {
-    awaitEnd(id); // First: its record says what was made of it.
+    served.awaitEnd(id); // First: its record says what was made of it.
     var volume = store.volume(id);
     var drawn = volume.map(Volume::drawn);
     if (drawn.isEmpty()) {
@@ -305,28 +284,28 @@ public final class DrawnVolumes implements AutoCloseable {
       if (volume.get().isWhole() && !LoopDevices.isUsed(store.bytes(volume.get()))) {
         Durable.delete(files.note(id));
         store.undraw(id);
-        gone = stop(id);
+        gone = served.stop(id);
       }
     }
-    end(id, gone);
+    served.end(id, gone);
     reopenIfBroken(id);
   }
 
-  /** Nobody who has a device of it has lost what he wrote. */
+  /** Unless there is a device of it: whoever has that has to learn that he has lost something. */
   private void reopenIfBroken(String id) throws IOException {
     Served broken;
     synchronized (this) {
-      broken = served.get(id);
+      broken = served.find(id);
       var volume = store.volume(id);
       if (broken == null
-          || !broken.volume.isBroken()
+          || !broken.volume().isBroken()
           || volume.isEmpty()
           || LoopDevices.isUsed(store.bytes(volume.get()))) {
         return;
       }
-      broken = stop(id);
+      broken = served.stop(id);
     }
-    end(id, broken);
+    served.end(id, broken);
     reopen(id);
   }
 
@@ -338,82 +317,17 @@ public final class DrawnVolumes implements AutoCloseable {
         return;
       }
       Durable.delete(files.note(id));
-      gone = stop(id);
+      gone = served.stop(id);
     }
-    end(id, gone);
-  }
-
-  /** Whoever calls has to {@link #end} it. */
-  private @Nullable Served stop(String id) {
-    var gone = served.remove(id);
-    if (gone != null) {
-      ending.add(id);
-      nbd.remove(id);
-    }
-    return gone;
-  }
-
-  /** Waits for its filler, which for its part opens only what it has ended itself. */
-  private void end(String id, @Nullable Served gone) throws IOException {
-    if (gone == null) {
-      return;
-    }
-    try {
-      gone.image.close();
-      join(gone.filler);
-      gone.volume.close();
-    } finally {
-      synchronized (this) {
-        ending.remove(id);
-        notifyAll();
-      }
-    }
-  }
-
-  private synchronized void awaitEnd(String id) throws IOException {
-    try {
-      while (ending.contains(id)) {
-        wait();
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new InterruptedIOException("interrupted while the volume " + id + " was closed");
-    }
-  }
-
-  private static void join(Thread filler) {
-    if (!filler.equals(Thread.currentThread())) {
-      try {
-        filler.join();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-    }
+    served.end(id, gone);
   }
 
   /** Guests wait for who comes next. */
   @Override
   public void close() throws IOException {
-    List<Served> all;
-    List<String> leaving;
     synchronized (this) {
       closed = true;
-      leaving = List.copyOf(ending);
-      all = List.copyOf(served.values());
-      served.clear();
     }
-    nbd.close(); // First: who waits for an image is to be cut off, and not to be told of an error.
-    for (var id : leaving) {
-      awaitEnd(id);
-    }
-    for (var one : all) {
-      one.image.close();
-      join(one.filler);
-      try (var volume = one.volume) {
-        volume.flush();
-      } catch (IOException e) { // Its users are told by whoever comes next.
-        System.err.println("a volume is left as it is: " + e);
-      }
-    }
+    served.close();
   }
 }
