@@ -15,6 +15,7 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.utils.Serialization;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -34,6 +35,11 @@ final class FillPod {
   private static final String DIRECTORY = "/volume";
   private static final String DEVICE = "/dev/platter-volume";
   private static final String WORK = "/tmp";
+  private static final String REGISTRIES = "PLATTER_REGISTRIES";
+  private static final String AUTHORITIES = "PLATTER_AUTHORITIES";
+
+  /** What Linux takes as one variable: its name, its value, and the zero behind it. */
+  static final int MOST_BYTES = 128 << 10;
 
   /** What unpacking and decoding may take, and the JVM; see docs/filling.md. */
   private static final Quantity MEMORY = new Quantity("1Gi");
@@ -50,7 +56,38 @@ final class FillPod {
       String pullPolicy,
       String registries,
       Optional<String> networks,
-      SortedMap<String, String> authorities) {}
+      SortedMap<String, String> authorities) {
+    /** A pod that was told more would not begin, and nobody would learn why. */
+    Optional<Way.Wait> obstacle() {
+      return tooLong(REGISTRIES, registries, "Its registries.conf", "Shorten it.")
+          .or(
+              () ->
+                  tooLong(
+                      AUTHORITIES,
+                      asText(authorities),
+                      "Its certificates (*.crt) together",
+                      "Leave out those of servers that no disk comes from, and give each server"
+                          + " the authority that signs for it rather than a bundle of many."));
+    }
+
+    private static Optional<Way.Wait> tooLong(
+        String variable, String value, String what, String next) {
+      var length = (variable + "=" + value).getBytes(StandardCharsets.UTF_8).length + 1;
+      return length <= MOST_BYTES
+          ? Optional.empty()
+          : Optional.of(
+              new Way.Wait(
+                  Reason.UNSUPPORTED,
+                  ("The ConfigMap platter-images of Platter's namespace holds more than a pod that"
+                          + " fills claims can be told. %s make a variable of %d bytes, and Linux"
+                          + " takes %d. %s")
+                      .formatted(what, length, MOST_BYTES, next)));
+    }
+  }
+
+  private static String asText(SortedMap<String, String> authorities) {
+    return Serialization.asJson(authorities);
+  }
 
   private FillPod() {}
 
@@ -72,12 +109,12 @@ final class FillPod {
             .withValue(WORK)
             .endEnv()
             .addNewEnv()
-            .withName("PLATTER_REGISTRIES")
+            .withName(REGISTRIES)
             .withValue(FillInputs.literal(program.registries()))
             .endEnv()
             .addNewEnv()
-            .withName("PLATTER_AUTHORITIES")
-            .withValue(FillInputs.literal(Serialization.asJson(program.authorities())))
+            .withName(AUTHORITIES)
+            .withValue(FillInputs.literal(asText(program.authorities())))
             .endEnv()
             .withPorts(inputs.ports())
             .withTerminationMessagePolicy("FallbackToLogsOnError")

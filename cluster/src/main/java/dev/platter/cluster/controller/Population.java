@@ -203,7 +203,12 @@ final class Population {
             "A volume is made for it, and the image is looked up.");
       }
       case Way.Write write -> {
-        var pod = cluster.create(FillPod.of(write.disk(), claim, program.get(), key));
+        var told = program.get();
+        var obstacle = told.obstacle();
+        if (obstacle.isPresent()) {
+          yield waiting(before, obstacle.get().reason(), obstacle.get().message());
+        }
+        var pod = cluster.create(FillPod.of(write.disk(), claim, told, key));
         cluster.create(PrimeClaim.of(claim, key, pod));
         yield filling(blank.withPod(pod.getMetadata().getName(), null), "A volume is made for it.");
       }

@@ -12,6 +12,7 @@ import dev.platter.node.IdentityDisks;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -67,6 +68,15 @@ final class IdentityKeeper {
     ImageLogins logins(IdentityKey identity) throws IOException;
   }
 
+  /** Who lets it look at identities again. */
+  interface Later {
+    /** As soon as may be. */
+    void add(IdentityKey key);
+
+    /** With all that are here, now and then. */
+    void addToSweep(IdentityKey key);
+  }
+
   private final Objects objects;
   private final String node;
   private final IdentityDisks disks;
@@ -81,6 +91,7 @@ final class IdentityKeeper {
 
   /**
    * @param later is told of identities that have to be looked at, when that is known
+   * @param patience after which an image that is not here yet is left to itself
    */
   IdentityKeeper(
       Objects objects,
@@ -88,7 +99,8 @@ final class IdentityKeeper {
       IdentityDisks disks,
       IdentityMover mover,
       Pods pods,
-      Consumer<IdentityKey> later,
+      Later later,
+      Duration patience,
       Consumer<String> log) {
     this.objects = objects;
     this.node = node;
@@ -103,6 +115,7 @@ final class IdentityKeeper {
             reports,
             made -> here.put(key(made), made.getMetadata().getUid()),
             later,
+            patience,
             log);
     this.log = log;
   }

@@ -12,12 +12,13 @@ import org.jspecify.annotations.Nullable;
  * Lets the keeper look at identities that have changed, all those at once that changed while it was
  * looking: many disks cost little more than one. All that are here are looked at now and then.
  */
-final class IdentityLoop implements AutoCloseable {
+final class IdentityLoop implements IdentityKeeper.Later, AutoCloseable {
   private static final Duration SWEEP = Duration.ofSeconds(10);
 
   private final Duration sweepEvery;
   private final Consumer<String> log;
   private final Set<IdentityKey> changed = new LinkedHashSet<>();
+  private final Set<IdentityKey> again = new LinkedHashSet<>();
   private boolean closed;
   private @Nullable Thread thread;
 
@@ -37,26 +38,40 @@ final class IdentityLoop implements AutoCloseable {
     thread = Thread.ofPlatform().name("identities").daemon().start(() -> run(keeper));
   }
 
-  synchronized void add(IdentityKey key) {
+  @Override
+  public synchronized void add(IdentityKey key) {
     changed.add(key);
     notifyAll();
   }
 
+  @Override
+  public void addToSweep(IdentityKey key) {
+    addToSweep(Set.of(key));
+  }
+
+  private synchronized void addToSweep(Set<IdentityKey> keys) {
+    again.addAll(keys);
+  }
+
+  private synchronized Set<IdentityKey> takeForSweep() {
+    var out = Set.copyOf(again);
+    again.clear();
+    return out;
+  }
+
   private void run(IdentityKeeper keeper) {
-    var again = new LinkedHashSet<IdentityKey>();
     var nextSweep = System.nanoTime();
     try {
       for (var keys = take(nextSweep); keys != null; keys = take(nextSweep)) {
         var sweep = System.nanoTime() - nextSweep >= 0;
         if (sweep) {
-          keys.addAll(again);
-          again.clear();
+          keys.addAll(takeForSweep());
           nextSweep = System.nanoTime() + sweepEvery.toNanos();
         }
         try {
-          again.addAll(keeper.look(keys, sweep));
+          addToSweep(keeper.look(keys, sweep));
         } catch (IOException | RuntimeException e) {
-          again.addAll(keys);
+          addToSweep(keys);
           log.accept("identities: " + e);
         }
       }

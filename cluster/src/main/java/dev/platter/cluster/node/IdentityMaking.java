@@ -29,39 +29,48 @@ import java.util.function.Consumer;
 /**
  * Makes the disks of identities and says so, those of one image together. An image whose registry
  * does not answer keeps those waiting that want it, and nobody else: after a moment it is left to
- * itself, and what came of it is looked at when it is over.
+ * itself, and what came of it is looked at when it is over. Where nothing came of it, that is at
+ * the next sweep, however long it took to fail; and nobody waits for that image until it did
+ * better.
  */
 final class IdentityMaking {
   /** Status changes that are under way at once. */
   private static final int AT_ONCE = 16;
 
   /** Nearly all are made by then. */
-  private static final Duration PATIENCE = Duration.ofSeconds(2);
+  static final Duration PATIENCE = Duration.ofSeconds(2);
 
   private final IdentityDisks disks;
   private final IdentityKeeper.Pods pods;
   private final IdentityReports reports;
   private final Consumer<VmIdentity> made;
-  private final Consumer<IdentityKey> later;
+  private final IdentityKeeper.Later later;
+  private final Duration patience;
   private final Consumer<String> log;
   private final Set<IdentityKey> underWay = ConcurrentHashMap.newKeySet();
+
+  /** Images that were left to themselves, and did not come. */
+  private final Set<String> slow = ConcurrentHashMap.newKeySet();
 
   /**
    * @param made is told of disks that are here, before the API server is
    * @param later is told of those that were left to themselves, when that is over
+   * @param patience after which they are
    */
   IdentityMaking(
       IdentityDisks disks,
       IdentityKeeper.Pods pods,
       IdentityReports reports,
       Consumer<VmIdentity> made,
-      Consumer<IdentityKey> later,
+      IdentityKeeper.Later later,
+      Duration patience,
       Consumer<String> log) {
     this.disks = disks;
     this.pods = pods;
     this.reports = reports;
     this.made = made;
     this.later = later;
+    this.patience = patience;
     this.log = log;
   }
 
@@ -70,7 +79,9 @@ final class IdentityMaking {
 
   /** Of one kind. */
   private record Work(
-      Map<IdentityKey, VmIdentity> objects, CompletableFuture<Set<IdentityKey>> again) {}
+      String image,
+      Map<IdentityKey, VmIdentity> objects,
+      CompletableFuture<Set<IdentityKey>> again) {}
 
   /**
    * @return those that have to be looked at again after a while
@@ -94,13 +105,14 @@ final class IdentityMaking {
       }
     }
     var works = new ArrayList<Work>();
-    kinds.forEach((kind, objects) -> works.add(begin(kind.logins(), objects)));
+    kinds.forEach((kind, objects) -> works.add(begin(kind, objects)));
     await(works, again);
     return again;
   }
 
-  private Work begin(ImageLogins logins, Map<IdentityKey, VmIdentity> objects) {
-    var work = new Work(objects, new CompletableFuture<>());
+  private Work begin(Kind kind, Map<IdentityKey, VmIdentity> objects) {
+    var work = new Work(kind.image(), objects, new CompletableFuture<>());
+    var begun = System.nanoTime();
     underWay.addAll(objects.keySet());
     Thread.ofVirtual()
         .name("make identities")
@@ -108,11 +120,14 @@ final class IdentityMaking {
             () -> {
               Set<IdentityKey> again = objects.keySet();
               try {
-                again = make(logins, objects);
+                again = make(kind.logins(), objects);
               } catch (IOException | RuntimeException e) {
                 log.accept("identities: " + e);
               } finally {
                 underWay.removeAll(objects.keySet());
+                if (again.isEmpty() || System.nanoTime() - begun < patience.toNanos()) {
+                  slow.remove(kind.image());
+                }
                 work.again().complete(again);
               }
             });
@@ -120,10 +135,10 @@ final class IdentityMaking {
   }
 
   private void await(Collection<Work> works, Set<IdentityKey> again) {
-    var until = System.nanoTime() + PATIENCE.toNanos();
+    var until = System.nanoTime() + patience.toNanos();
     for (var work : works) {
       try {
-        var left = Math.max(0, until - System.nanoTime());
+        var left = slow.contains(work.image()) ? 0 : Math.max(0, until - System.nanoTime());
         again.addAll(work.again().get(left, TimeUnit.NANOSECONDS));
       } catch (TimeoutException e) {
         leave(work);
@@ -136,9 +151,21 @@ final class IdentityMaking {
     }
   }
 
-  /** Something may have become of each of them meanwhile. */
+  /** Something may have become of each of them meanwhile, be it of its object. */
   private void leave(Work work) {
-    var _ = work.again().thenAccept(_ -> work.objects().keySet().forEach(later));
+    slow.add(work.image());
+    var _ =
+        work.again()
+            .thenAccept(
+                again -> {
+                  for (var key : work.objects().keySet()) {
+                    if (again.contains(key)) {
+                      later.addToSweep(key);
+                    } else {
+                      later.add(key);
+                    }
+                  }
+                });
   }
 
   private Set<IdentityKey> make(ImageLogins logins, Map<IdentityKey, VmIdentity> objects)

@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 
 /**
  * What keeps the VM of one pod from the disk of its identity, in words for who made the pod. Where
@@ -16,13 +17,14 @@ import java.util.function.Function;
  * asked, now and then.
  */
 final class IdentityObstacles {
-  private static final Duration BETWEEN_QUESTIONS = Duration.ofSeconds(2);
+  static final Duration BETWEEN_QUESTIONS = Duration.ofSeconds(2);
 
   private final Pod pod;
   private final Function<IdentityKey, Optional<String>> access;
   private final Function<IdentityKey, Boolean> exists;
   private final BiFunction<String, String, Optional<VmIdentitySet>> sets;
-  private long nextQuestion = System.nanoTime();
+  private final LongSupplier clock;
+  private long nextQuestion;
   private Optional<String> answer = Optional.empty();
 
   /**
@@ -34,10 +36,24 @@ final class IdentityObstacles {
       Function<IdentityKey, Optional<String>> access,
       Function<IdentityKey, Boolean> exists,
       BiFunction<String, String, Optional<VmIdentitySet>> sets) {
+    this(pod, access, exists, sets, System::nanoTime);
+  }
+
+  /**
+   * @param clock in nanoseconds
+   */
+  IdentityObstacles(
+      Pod pod,
+      Function<IdentityKey, Optional<String>> access,
+      Function<IdentityKey, Boolean> exists,
+      BiFunction<String, String, Optional<VmIdentitySet>> sets,
+      LongSupplier clock) {
     this.pod = pod;
     this.access = access;
     this.exists = exists;
     this.sets = sets;
+    this.clock = clock;
+    this.nextQuestion = clock.getAsLong();
   }
 
   /** Empty if nothing does. */
@@ -53,8 +69,8 @@ final class IdentityObstacles {
   }
 
   private Optional<String> whyNoneIsMade() {
-    if (System.nanoTime() - nextQuestion >= 0) {
-      nextQuestion = System.nanoTime() + BETWEEN_QUESTIONS.toNanos();
+    if (clock.getAsLong() - nextQuestion >= 0) {
+      nextQuestion = clock.getAsLong() + BETWEEN_QUESTIONS.toNanos();
       try {
         var order = IdentityOrder.of(pod);
         var set = sets.apply(pod.getMetadata().getNamespace(), order.set());

@@ -21,7 +21,8 @@ import java.util.function.Consumer;
  * at a time is done to a VM.
  *
  * <p>UUIDs can be chosen by those who write VMs, and libvirt knows domains by them alone; so while
- * a VM of the cluster has one, no other is started with it.
+ * a VM of the cluster has one, no other is started with it. One that has ended has it still: its
+ * disks are named by it, and whoever removes them ends the domain that has it.
  */
 final class KnownVms {
   private final Node node;
@@ -63,14 +64,19 @@ final class KnownVms {
   }
 
   /** The UUID is this VM's until it is gone; fails if it is another's. */
-  void take(UUID uuid, VmKey key) {
+  void take(UUID uuid, VmKey key) throws IOException {
     var other = uuids.putIfAbsent(uuid, key);
-    if (other != null && !other.equals(key)) {
-      throw PlatterException.of(
-          Code.CONFLICT,
-          "the UUID %s is in use by the VM %s on this node".formatted(uuid, other),
-          "Stop that VM first, or give this one another UUID, or none.");
+    if (other == null || other.equals(key)) {
+      return;
     }
+    var ended = status(other).filter(it -> it.phase() == VmStatus.Phase.STOPPED).isPresent();
+    var object = owners.find(other).filter(it -> it.kind() == Owner.Kind.VIRTUAL_MACHINE);
+    throw PlatterException.of(
+        Code.CONFLICT,
+        "the UUID %s is in use by the VM %s on this node%s"
+            .formatted(uuid, other, ended ? ", which has ended and whose disks have it" : ""),
+        "Delete %s, or give this one another UUID, or none."
+            .formatted(object.isPresent() ? "that VirtualMachine" : "its pod"));
   }
 
   void giveBackIfGone(UUID uuid, VmKey key) throws IOException {

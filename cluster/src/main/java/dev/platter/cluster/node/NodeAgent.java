@@ -117,7 +117,8 @@ public final class NodeAgent {
               node.identities(),
               mover,
               launchers,
-              identityLoop::add,
+              identityLoop,
+              IdentityMaking.PATIENCE,
               log);
       var access = new IdentityAccess(identities, options.node(), node.identities());
       Function<Pod, IdentityObstacles> obstacles =

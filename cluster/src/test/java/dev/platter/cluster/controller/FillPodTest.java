@@ -1,6 +1,7 @@
 package dev.platter.cluster.controller;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.platter.cluster.api.DiskImport;
 import dev.platter.cluster.api.DiskSource;
@@ -11,12 +12,15 @@ import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.client.utils.Serialization;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the pod that fills a claim is told, and what it may. */
 class FillPodTest {
@@ -132,6 +136,28 @@ class FillPodTest {
                 assertThat(it.getValue())
                     .isEqualTo(
                         "{\"r.example_5000.crt\":\"-----BEGIN CERTIFICATE-----\\n$$(HOME)\"}"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void itIsToldAsMuchAsAProcessCanBe(int tooMuch) throws Exception {
+    var name = "PLATTER_REGISTRIES";
+    var value = "x".repeat(FillPod.MOST_BYTES - name.length() - 2 + tooMuch);
+    var program =
+        new FillPod.Program("platter:1", "Never", value, Optional.empty(), new TreeMap<>());
+    var process = new ProcessBuilder("true");
+    process.environment().put(name, value);
+    if (tooMuch == 0) {
+      assertThat(process.start().waitFor()).isZero();
+      assertThat(program.obstacle()).isEmpty();
+    } else {
+      assertThatThrownBy(process::start).isInstanceOf(IOException.class);
+      assertThat(program.obstacle())
+          .get()
+          .extracting(Way.Wait::message)
+          .asString()
+          .contains("registries.conf");
+    }
   }
 
   /** What the API of Kubernetes says of {@code $(NAME)} in arguments and variables. */

@@ -37,6 +37,11 @@ final class FillingCluster {
 
   final FakePopulations cluster = new FakePopulations();
   Instant now = Instant.parse("2026-01-01T00:00:00Z");
+
+  /** What pods that fill claims run. */
+  FillPod.Program program =
+      new FillPod.Program("platter:1", "Never", "", Optional.empty(), new TreeMap<>());
+
   PopulateReconciler reconciler = reconciler();
   Function<Pod, String> ends = _ -> "Succeeded";
 
@@ -72,7 +77,6 @@ final class FillingCluster {
   }
 
   PopulateReconciler reconciler() {
-    var program = new FillPod.Program("platter:1", "Never", "", Optional.empty(), new TreeMap<>());
     return new PopulateReconciler(cluster, () -> program, GRACE, uploads, () -> now);
   }
 

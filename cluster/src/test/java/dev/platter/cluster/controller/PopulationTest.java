@@ -20,8 +20,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -83,6 +85,23 @@ class PopulationTest {
     assertThat(cluster.all(DiskImport.class).getFirst().said().conditions())
         .singleElement()
         .satisfies(ready -> assertThat(ready.holds()).isTrue());
+  }
+
+  /** As when somebody trusts a bundle of all the world's authorities. */
+  @Test
+  void aClaimWhosePodWouldBeToldTooMuchWaitsAndSaysSo() {
+    var usual = world.program;
+    var authorities = new TreeMap<>(Map.of("r.example.crt", "x".repeat(200_000)));
+    world.program = new FillPod.Program("platter:1", "Never", "", Optional.empty(), authorities);
+    world.settle();
+    assertThat(world.said("root").phase()).isEqualTo(FillPhase.WAITING);
+    assertThat(world.said("root").reason()).isEqualTo(Reason.UNSUPPORTED.word());
+    assertThat(world.said("root").message())
+        .contains("platter-images", "*.crt", "131072", "Leave out");
+    assertThat(world.pods).isZero();
+    world.program = usual;
+    world.settle();
+    filled();
   }
 
   @Test

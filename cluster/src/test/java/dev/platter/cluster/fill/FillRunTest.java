@@ -230,6 +230,9 @@ class FillRunTest {
           .isThrownBy(() -> FillRun.run(wanted, trusting("other.example.crt", certificates)));
       FillRun.run(wanted, trusting(name, certificates));
       isThere();
+      var containers = work.resolve("home/.config/containers");
+      assertThat(containers.resolve("certs.d").resolve(name)).exists();
+      assertThat(containers.resolve("x.crt")).as("it leaves its directory").doesNotExist();
     }
   }
 

@@ -125,7 +125,8 @@ final class IdentitiesAtApiServer implements AutoCloseable {
             node.identities(),
             mover,
             new IdentityPods(List::of, work),
-            loop::add,
+            loop,
+            Duration.ofMinutes(1),
             System.err::println));
     keep(
         Controller.start(

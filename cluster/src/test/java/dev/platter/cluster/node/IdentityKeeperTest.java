@@ -10,6 +10,7 @@ import dev.platter.cluster.api.Names;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -22,6 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A node with a real disk, and an API server in memory where somebody deletes its identity. */
 class IdentityKeeperTest {
+  private static final Duration A_MOMENT = Duration.ofMillis(50);
+
   private final FakeIdentities server = new FakeIdentities();
 
   @TempDir Path work;
@@ -195,6 +198,7 @@ class IdentityKeeperTest {
   @Test
   @Timeout(60)
   void aRegistryThatIsSilentKeepsNobodyElseWaiting() throws Exception {
+    waitForImages(A_MOMENT);
     var silence = new CountDownLatch(1);
     node.registryIsSilent(silence);
     assertThat(look()).isFalse();
@@ -205,6 +209,45 @@ class IdentityKeeperTest {
     look();
     assertThat(server.isReady()).isTrue();
     assertThat(server.written()).isEqualTo(1);
+  }
+
+  /** Such as one that says after a while that it has too much to do. */
+  @Test
+  @Timeout(60)
+  void aRegistryThatFailsSlowlyIsAskedAgainAtTheNextSweep() throws Exception {
+    waitForImages(A_MOMENT);
+    var silence = new CountDownLatch(1);
+    node.registryIsSilent(silence);
+    node.registryGoes();
+    assertThat(look()).isFalse();
+    silence.countDown();
+    assertThat(node.sweep().take()).isEqualTo(PET);
+    assertThat(node.later()).isEmpty();
+    assertThat(said()).contains("the registry is away");
+  }
+
+  @Test
+  @Timeout(60)
+  void anImageThatHasFailedSlowlyIsTakenWhenItComes() throws Exception {
+    waitForImages(A_MOMENT);
+    var silence = new CountDownLatch(1);
+    node.registryIsSilent(silence);
+    node.registryGoes();
+    look();
+    silence.countDown();
+    assertThat(node.sweep().take()).isEqualTo(PET);
+    var more = new CountDownLatch(1);
+    node.registryIsSilent(more);
+    node.registryComes();
+    assertThat(look()).isFalse();
+    more.countDown();
+    assertThat(node.later().take()).isEqualTo(PET);
+    assertThat(server.isReady()).isTrue();
+  }
+
+  private void waitForImages(Duration forSoLong) throws IOException {
+    node.close();
+    node = new MovingNode("one", work, server, server, forSoLong);
   }
 
   @Test

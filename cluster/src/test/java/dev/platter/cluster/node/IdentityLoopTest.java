@@ -108,6 +108,12 @@ class IdentityLoopTest {
   }
 
   @Test
+  void whatIsLeftToTheSweepIsLookedAtInIt() {
+    start(OFTEN).addToSweep(PET);
+    await().until(server::isReady);
+  }
+
+  @Test
   void aLookThatFailsIsComplainedOfAndRepeated() {
     server.beforeNodes =
         () -> {

@@ -9,6 +9,8 @@ import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class IdentityObstaclesTest {
@@ -76,15 +78,29 @@ class IdentityObstaclesTest {
   }
 
   @Test
-  void aServerThatDoesNotAnswerIsAskedAgain() {
+  void aServerIsAskedAgainAfterAWhileAndNotBefore() {
+    var time = new AtomicLong();
+    var asked = new AtomicInteger();
     var obstacles =
         new IdentityObstacles(
             pod("a"),
             _ -> obstacle,
             _ -> false,
             (_, _) -> {
-              throw new KubernetesClientException("down", 503, null);
-            });
+              if (asked.incrementAndGet() == 1) {
+                throw new KubernetesClientException("down", 503, null);
+              }
+              return set("b");
+            },
+            time::get);
     assertThat(obstacles.now()).contains(NONE);
+    assertThat(obstacles.now()).contains(NONE);
+    time.set(IdentityObstacles.BETWEEN_QUESTIONS.toNanos() - 1);
+    assertThat(obstacles.now()).contains(NONE);
+    assertThat(asked).hasValue(1);
+    time.incrementAndGet();
+    assertThat(obstacles.now()).get().asString().contains("which is b");
+    assertThat(obstacles.now()).get().asString().contains("which is b");
+    assertThat(asked).hasValue(2);
   }
 }

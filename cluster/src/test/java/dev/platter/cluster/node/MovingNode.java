@@ -48,12 +48,27 @@ final class MovingNode implements AutoCloseable {
   private final Credentials credentials;
   private final Set<ImageLogins> askedWith = ConcurrentHashMap.newKeySet();
   private final BlockingQueue<IdentityKey> later = new LinkedBlockingQueue<>();
+  private final BlockingQueue<IdentityKey> sweep = new LinkedBlockingQueue<>();
   private volatile CountDownLatch silence = new CountDownLatch(0);
   private volatile boolean withoutRegistry;
   private volatile boolean wanted;
   private volatile Optional<ImageLogins> logins = Optional.of(ImageLogins.NONE);
 
+  /** One that waits for its images. */
   MovingNode(String name, Path work, IdentityKeeper.Objects objects, IdentityMover.Peers peers)
+      throws IOException {
+    this(name, work, objects, peers, Duration.ofMinutes(1));
+  }
+
+  /**
+   * @param forImages for how long it waits for one
+   */
+  MovingNode(
+      String name,
+      Path work,
+      IdentityKeeper.Objects objects,
+      IdentityMover.Peers peers,
+      Duration forImages)
       throws IOException {
     this.name = name;
     layout = new StateLayout(work.resolve("state"), work.resolve("run"));
@@ -80,7 +95,18 @@ final class MovingNode implements AutoCloseable {
                 return logins.orElseThrow(() -> new NoSuchFileException("logins"));
               }
             },
-            later::add,
+            new IdentityKeeper.Later() {
+              @Override
+              public void add(IdentityKey key) {
+                later.add(key);
+              }
+
+              @Override
+              public void addToSweep(IdentityKey key) {
+                sweep.add(key);
+              }
+            },
+            forImages,
             _ -> {});
     access = new IdentityAccess(objects, name, node.identities());
     server =
@@ -172,6 +198,11 @@ final class MovingNode implements AutoCloseable {
   /** The identities that the keeper wants to look at. */
   BlockingQueue<IdentityKey> later() {
     return later;
+  }
+
+  /** Those that it wants to look at when it looks at all. */
+  BlockingQueue<IdentityKey> sweep() {
+    return sweep;
   }
 
   void registryComes() {

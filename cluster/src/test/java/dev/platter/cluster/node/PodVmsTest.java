@@ -109,6 +109,37 @@ class PodVmsTest extends PodVmsScene {
     assertThat(api.kept).containsExactly(uid(1));
   }
 
+  /** Its disks are named by it. */
+  @Test
+  void theUuidOfAPodThatHasEndedIsFreeWhenThePodIsDeleted() throws IOException {
+    var first = pod(uid(1), withUuid("db"), "");
+    vms.start(first);
+    var second = pod(uid(2), withUuid("other"), "");
+    second.getMetadata().setName("other");
+    assertThatThrownBy(() -> vms.start(second))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageEndingWith("is in use by the VM default/db on this node")
+        .extracting("next")
+        .asString()
+        .startsWith("Delete its pod");
+    end();
+    assertThatThrownBy(() -> vms.start(second))
+        .isInstanceOf(PlatterException.class)
+        .hasMessageContaining("which has ended");
+    assertThat(disks()).isEqualTo(1);
+    reaper.sweep();
+    vms.start(second);
+    assertThat(running).hasSize(1);
+  }
+
+  private static String withUuid(String name) {
+    return description(blank("1Mi", true))
+        .replace("\"db\"", "\"" + name + "\"")
+        .replace(
+            "\"domain\": {",
+            "\"domain\": {\"firmware\": {\"uuid\": \"5d307ca9-b3ef-428c-8861-06e72d69f223\"}, ");
+  }
+
   @Test
   void aVmThatSomebodyRunsOnTheNodeIsLeftAlone() throws IOException {
     var theirs = Manifests.read("db", description(blank("1Mi", true))).getFirst();

@@ -2,20 +2,16 @@ package dev.platter.node.volumes;
 
 import dev.platter.block.lazy.LazyVolume;
 import dev.platter.block.lazy.RemoteImage;
-import dev.platter.block.nbd.NbdServer;
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
 import dev.platter.node.durable.Durable;
+import dev.platter.node.volumes.ServedVolumes.Served;
 import dev.platter.node.volumes.Volume.Drawn;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Volumes that begin as the disk of an image and are used while its bytes come ({@link
@@ -29,6 +25,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The rest of a volume is fetched when nobody has waited for its image for a moment: what a
  * guest reads when it boots comes first.
+ *
+ * <p>One that is broken is opened anew when no device of it is left, by whoever notices first: who
+ * fetches the rest, who gives it back, or who wants it next. What cannot be opened, for want of
+ * room perhaps, is tried again until it can: there need be nobody who asks for it.
  */
 public final class DrawnVolumes implements AutoCloseable {
   /** Longer than the daemon waits for more of what it records as a boot: this is no part of it. */
@@ -47,11 +47,8 @@ public final class DrawnVolumes implements AutoCloseable {
   private final DrawnFiles files;
   private final Path images;
   private final Duration quiet;
-  private final NbdServer nbd = new NbdServer();
-  private final Map<String, Served> served = new HashMap<>();
+  private final ServedVolumes served = new ServedVolumes(this);
   private boolean closed;
-
-  private record Served(LazyVolume volume, RemoteImage image, Thread filler) {}
 
   private DrawnVolumes(VolumeStore store, DrawnFiles files, Path images, Duration quiet) {
     this.store = store;
@@ -94,21 +91,45 @@ public final class DrawnVolumes implements AutoCloseable {
       }
     }
     for (var volume : store.volumes()) {
-      var drawn = volume.drawn();
-      if (drawn != null) {
-        reopen(volume, drawn);
-      }
+      reopen(volume.id());
     }
     Files.deleteIfExists(files.socket());
-    nbd.listen(UnixDomainSocketAddress.of(files.socket()));
+    served.listen(UnixDomainSocketAddress.of(files.socket()));
   }
 
   /** One that cannot be opened is no reason to leave the others alone. */
-  private void reopen(Volume volume, Drawn drawn) {
+  private void reopen(String id) {
     try {
-      serve(volume, drawn);
-    } catch (IOException | RuntimeException e) {
-      System.err.println("the volume " + volume.id() + " cannot be served: " + e);
+      serveAgain(id);
+    } catch (IOException | RuntimeException | InternalError e) {
+      System.err.println("the volume " + id + " is not served for now: " + e);
+      keepTrying(id);
+    }
+  }
+
+  private void keepTrying(String id) {
+    Thread.ofPlatform()
+        .name("open " + id)
+        .daemon()
+        .start(
+            () -> {
+              try {
+                do {
+                  Thread.sleep(BETWEEN_TRIES);
+                } while (!isOpened(id));
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+            });
+  }
+
+  /** Or need not be. */
+  private boolean isOpened(String id) {
+    try {
+      serveAgain(id);
+      return true;
+    } catch (IOException | RuntimeException | InternalError e) {
+      return false; // Why was said by who tried first.
     }
   }
 
@@ -123,6 +144,7 @@ public final class DrawnVolumes implements AutoCloseable {
     if (!digest.matches("sha256:[0-9a-f]{64}")) {
       throw PlatterException.of(Code.INVALID, "not the digest of an image", "");
     }
+    served.awaitEnd(id);
     var volume = store.draw(id, new Drawn(digest, size, false));
     var drawn = volume.drawn();
     if (drawn != null) {
@@ -132,7 +154,7 @@ public final class DrawnVolumes implements AutoCloseable {
 
   private void serve(Volume volume, Drawn drawn) throws IOException {
     var id = volume.id();
-    if (closed || served.containsKey(id)) {
+    if (closed || served.find(id) != null) {
       return;
     }
     // First: without it a VM would read the device as it is.
@@ -144,14 +166,12 @@ public final class DrawnVolumes implements AutoCloseable {
     var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE, System.err::println);
     var lazy =
         new LazyVolume(store.bytes(volume), store.maps().map(id), store.maps().live(id), image);
-    nbd.add(id, lazy);
     var filler =
         Thread.ofPlatform()
             .name("fill " + id)
             .daemon()
             .unstarted(() -> fill(id, lazy, image, drawn));
-    served.put(id, new Served(lazy, image, filler));
-    filler.start();
+    served.add(id, new Served(lazy, image, filler));
   }
 
   private void fill(String id, LazyVolume volume, RemoteImage image, Drawn drawn) {
@@ -182,7 +202,7 @@ public final class DrawnVolumes implements AutoCloseable {
             more = true;
             System.err.println("the volume " + id + " is not filled for now: " + e);
             if (volume.isBroken()) {
-              return; // Whoever uses it has to end; then it is opened anew.
+              break; // Whoever has it has to end before it is opened anew.
             }
             Thread.sleep(BETWEEN_TRIES);
           }
@@ -197,12 +217,8 @@ public final class DrawnVolumes implements AutoCloseable {
   }
 
   private synchronized boolean isServed(String id, LazyVolume volume) {
-    var now = served.get(id);
-    return !closed && now != null && now.volume == volume;
-  }
-
-  private synchronized @Nullable Served find(String id) {
-    return served.get(id);
+    var now = served.find(id);
+    return !closed && now != null && now.volume() == volume;
   }
 
   /**
@@ -217,15 +233,16 @@ public final class DrawnVolumes implements AutoCloseable {
       return;
     }
     if (byVm) {
+      reopenIfBroken(id);
       serveAgain(id);
       return;
     }
-    var here = find(id);
+    var here = served.find(id);
     if (!drawn.complete()) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
           "the disk of the volume is still being fetched: %s of %s"
-              .formatted(here == null ? "a part" : here.volume.percent() + " %", drawn.digest()),
+              .formatted(here == null ? "a part" : here.volume().percent() + " %", drawn.digest()),
           "A VM can use it already; the pod starts when all of it is there.");
     }
     // Whoever looked at the device before may have left zeros in memory.
@@ -234,14 +251,16 @@ public final class DrawnVolumes implements AutoCloseable {
     }
   }
 
-  /** What could not be opened when the driver started perhaps can be now. */
+  /** What could not be opened before perhaps can be now. */
   private synchronized void serveAgain(String id) throws IOException {
-    var volume = store.existing(id);
-    var drawn = volume.drawn();
+    served.awaitEnd(id); // First: its record says what was made of it.
+    var volume = store.volume(id);
+    var drawn = volume.map(Volume::drawn);
+    if (drawn.isEmpty()) {
+      return;
+    }
     try {
-      if (drawn != null) {
-        serve(volume, drawn);
-      }
+      serve(volume.get(), drawn.get());
     } catch (IOException e) {
       throw PlatterException.of(
           Code.UNAVAILABLE,
@@ -256,35 +275,38 @@ public final class DrawnVolumes implements AutoCloseable {
    * opened anew.
    */
   public void release(String id) throws IOException {
-    Served gone;
+    Served gone = null;
     synchronized (this) {
       var volume = store.volume(id);
-      if (volume.isEmpty()
-          || volume.get().drawn() == null
+      if (volume.isEmpty() || volume.get().drawn() == null) {
+        return;
+      }
+      if (volume.get().isWhole() && !LoopDevices.isUsed(store.bytes(volume.get()))) {
+        Durable.delete(files.note(id));
+        store.undraw(id);
+        gone = served.stop(id);
+      }
+    }
+    served.end(id, gone);
+    reopenIfBroken(id);
+  }
+
+  /** Unless there is a device of it: whoever has that has to learn that he has lost something. */
+  private void reopenIfBroken(String id) throws IOException {
+    Served broken;
+    synchronized (this) {
+      broken = served.find(id);
+      var volume = store.volume(id);
+      if (broken == null
+          || !broken.volume().isBroken()
+          || volume.isEmpty()
           || LoopDevices.isUsed(store.bytes(volume.get()))) {
         return;
       }
-      if (volume.get().isWhole()) {
-        gone = take(id);
-        store.undraw(id);
-      } else {
-        gone = takeBroken(id);
-      }
+      broken = served.stop(id);
     }
-    end(gone);
-    if (gone != null && store.volume(id).map(one -> !one.isWhole()).orElse(false)) {
-      serveAgain(id);
-    }
-  }
-
-  private @Nullable Served takeBroken(String id) {
-    var broken = served.get(id);
-    if (broken == null || !broken.volume.isBroken()) {
-      return null;
-    }
-    nbd.remove(id);
-    served.remove(id);
-    return broken;
+    served.end(id, broken);
+    reopen(id);
   }
 
   /** Of a volume that was deleted. */
@@ -294,56 +316,18 @@ public final class DrawnVolumes implements AutoCloseable {
       if (store.volume(id).isPresent()) {
         return;
       }
-      gone = take(id);
+      Durable.delete(files.note(id));
+      gone = served.stop(id);
     }
-    end(gone);
-  }
-
-  private @Nullable Served take(String id) throws IOException {
-    var gone = served.remove(id);
-    if (gone != null) {
-      nbd.remove(id);
-    }
-    Durable.delete(files.note(id));
-    return gone;
-  }
-
-  private static void end(@Nullable Served gone) throws IOException {
-    if (gone != null) {
-      gone.image.close();
-      join(gone.filler);
-      gone.volume.close();
-    }
-  }
-
-  private static void join(Thread filler) {
-    if (!filler.equals(Thread.currentThread())) {
-      try {
-        filler.join();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-    }
+    served.end(id, gone);
   }
 
   /** Guests wait for who comes next. */
   @Override
   public void close() throws IOException {
-    List<Served> all;
     synchronized (this) {
       closed = true;
-      all = List.copyOf(served.values());
-      served.clear();
     }
-    nbd.close(); // First: who waits for an image is to be cut off, and not to be told of an error.
-    for (var one : all) {
-      one.image.close();
-      join(one.filler);
-      try (var volume = one.volume) {
-        volume.flush();
-      } catch (IOException e) { // Its users are told by whoever comes next.
-        System.err.println("a volume is left as it is: " + e);
-      }
-    }
+    served.close();
   }
 }

@@ -60,6 +60,23 @@ final class Records<T> {
     Durable.publish(record(id), JSON.writeValueAsBytes(thing));
   }
 
+  /**
+   * Deletes the bytes of what is not published, and will not be. Bytes that cannot be deleted stay
+   * until somebody looks for {@link #leftovers}.
+   *
+   * @return why it will not be
+   */
+  <E extends Exception> E abandoned(String id, E why) {
+    try {
+      if (Files.notExists(record(id))) { // It may be there, and not known to last.
+        Durable.delete(bytes(id));
+      }
+    } catch (IOException e) {
+      why.addSuppressed(e);
+    }
+    return why;
+  }
+
   void unpublish(String id) throws IOException {
     Durable.delete(record(id));
   }

@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  * afterwards, there is no chain to follow or to shorten, and the time does not depend on the size.
  *
  * <p>An id follows from the name that was asked for, so a call that is repeated finds what the
- * first one made. Every call ends or begins with one record ({@link Records}); whatever else a
- * process leaves that is killed is removed by the same call when it is repeated, or when the store
- * is opened.
+ * first one made. Every call ends or begins with one record ({@link Records}); what one that fails
+ * has made without it goes at once. Whatever else a process leaves that is killed is removed by the
+ * same call when it is repeated, or when the store is opened.
  *
  * <p>What is promised must fit: a volume counts with its capacity, a snapshot with what it shares
  * when it is taken. So a volume never lacks room that it has. An owner who wants to promise more
@@ -172,7 +172,9 @@ public final class VolumeStore {
         volumes.publish(volume.id(), volume);
       }
     } catch (IOException e) {
-      throw orNoRoom(e);
+      throw orNoRoom(volumes.abandoned(volume.id(), e));
+    } catch (RuntimeException e) {
+      throw volumes.abandoned(volume.id(), e);
     } finally {
       making.end(volume.id());
     }
@@ -357,7 +359,9 @@ public final class VolumeStore {
         snapshots.publish(id, snapshot);
       }
     } catch (IOException e) {
-      throw orNoRoom(e);
+      throw orNoRoom(snapshots.abandoned(id, e));
+    } catch (RuntimeException e) {
+      throw snapshots.abandoned(id, e);
     } finally {
       making.end(id);
     }

@@ -167,9 +167,11 @@ class DrawnVolumesTest {
     Shell.run("qemu-img", "compare", "-f", "raw", "-F", "raw", uri(volume.id()), raw);
   }
 
-  /** The mark is what {@code LazyVolume} leaves when bytes of a guest could not be stored. */
-  @Test
-  void aVolumeThatLostWhatWasWrittenTakesNothingMoreUntilItsUserHasEnded() throws Exception {
+  /**
+   * A volume with a device and 64 KiB of its own, as it is when bytes of its guest could not be
+   * stored: the mark is what {@code LazyVolume} leaves then.
+   */
+  private Volume broken() throws IOException {
     serveImages();
     var volumes = start(NEVER);
     var volume = store.create("root", SIZE, null);
@@ -180,8 +182,18 @@ class DrawnVolumesTest {
     try (var live = FileChannel.open(store.maps().live(volume.id()), StandardOpenOption.WRITE)) {
       live.write(ByteBuffer.wrap(new byte[] {1}), 128);
     }
+    return volume;
+  }
+
+  private List<String> write(Volume volume) {
+    return List.of("qemu-io", "-f", "raw", "-c", "write -P 8 4M 64k", uri(volume.id()));
+  }
+
+  @Test
+  void aVolumeThatLostWhatWasWrittenTakesNothingMoreUntilItsUserHasEnded() throws Exception {
+    var volume = broken();
     var next = start(NEVER);
-    var write = List.of("qemu-io", "-f", "raw", "-c", "write -P 8 4M 64k", uri(volume.id()));
+    var write = write(volume);
     assertThat(Shell.shell().execute(write.toArray()).output()).contains("write failed");
     next.release(volume.id());
     assertThat(Shell.shell().execute(write.toArray()).output())
@@ -191,6 +203,55 @@ class DrawnVolumesTest {
     next.release(volume.id());
     Shell.run(write.toArray());
     Shell.run("qemu-io", "-f", "raw", "-c", "read -P 7 0 64k", uri(volume.id()));
+  }
+
+  @Test
+  void aVolumeThatLostWhatWasWrittenAndHasNoUserIsFilledAllTheSame() throws Exception {
+    var volume = broken();
+    images.close();
+    var volumes = start(AT_ONCE);
+    LoopDevices.detachAll(store.bytes(volume));
+    serveImages();
+    await(volumes, volume.id());
+    volumes.admit(volume.id(), false);
+    Shell.run("qemu-io", "-f", "raw", "-c", "read -P 7 0 64k", store.bytes(volume));
+    Shell.run("cmp", "-i", 64 << 10, "-n", IMAGE - (64 << 10), raw, store.bytes(volume));
+  }
+
+  @Test
+  void aVolumeThatLostWhatWasWrittenIsWholeForTheNextVm() throws Exception {
+    var volume = broken();
+    var volumes = start(NEVER);
+    LoopDevices.detachAll(store.bytes(volume));
+    volumes.admit(volume.id(), true);
+    Shell.run(write(volume).toArray());
+    Shell.run("qemu-io", "-f", "raw", "-c", "read -P 7 0 64k", uri(volume.id()));
+  }
+
+  /** As in a pool without room. */
+  @Test
+  void whatCannotBeOpenedIsFilledWhenItCanThoughNobodyAsks() throws Exception {
+    var volume = broken();
+    images.close();
+    var volumes = start(AT_ONCE);
+    LoopDevices.detachAll(store.bytes(volume));
+    var live = store.maps().live(volume.id());
+    Files.delete(live);
+    Files.createDirectories(live.resolve("in-the-way"));
+    serveImages();
+    assertThatThrownBy(() -> waitUntilServedNoMore(volumes, volume))
+        .hasMessageContaining("cannot be served");
+    Shell.run("rm", "-r", live);
+    await(volumes, volume.id());
+  }
+
+  /** Or longer than anybody has patience. */
+  private static void waitUntilServedNoMore(DrawnVolumes volumes, Volume volume) throws Exception {
+    var end = System.nanoTime() + Duration.ofMinutes(1).toNanos();
+    while (System.nanoTime() < end) {
+      volumes.admit(volume.id(), true);
+      Thread.sleep(20);
+    }
   }
 
   @Test

@@ -195,6 +195,34 @@ class VolumesTest {
         .hasMessageContaining("still being fetched");
     assertThat(drawing.volumeNamed("copy")).isEmpty();
     assertThat(drawing.room()).isEqualTo((1024 - 64) << 20);
+    assertThat(bytes("volumes")).containsExactly(drawing.bytes(drawing.existing(id[0])));
+  }
+
+  private List<Path> bytes(String kind) throws IOException {
+    try (var files = Files.list(root.resolve("pool/volumes").resolve(kind))) {
+      return files.filter(file -> file.toString().endsWith(".raw")).toList();
+    }
+  }
+
+  @Test
+  void ofACopyOrASnapshotWhoseOriginGoesMeanwhileNothingStays() throws Exception {
+    var id = new String[1];
+    var deleting =
+        new VolumeStore(
+            directory,
+            moment -> {
+              if (moment.equals("shared")) {
+                run(() -> store.delete(id[0])).join();
+              }
+            });
+    id[0] = deleting.create("a", SIZE, null).id();
+    assertThatThrownBy(() -> deleting.create("copy", SIZE, new Origin(Origin.Kind.VOLUME, id[0])))
+        .hasMessageContaining("there is no volume");
+    id[0] = deleting.create("a", SIZE, null).id();
+    assertThatThrownBy(() -> deleting.snapshot("s", id[0]))
+        .hasMessageContaining("there is no volume");
+    assertThat(bytes("volumes")).isEmpty();
+    assertThat(bytes("snapshots")).isEmpty();
   }
 
   private static Snapshot snapshot(VolumeStore store, Volume volume) {
@@ -417,7 +445,7 @@ class VolumesTest {
     mounts.stage(volume.id(), staging(volume), BLOCK);
     Shell.run("truncate", "-s", "0", store.bytes(volume));
     assertThatThrownBy(() -> mounts.stage(volume.id(), staging(volume), EXT4))
-        .hasMessage("Input/output error");
+        .isInstanceOf(IOException.class);
     assertThat(store.formatting().isBegun(volume.id())).isFalse();
     assertThat(store.bytes(volume)).hasSize(0);
   }
@@ -493,21 +521,34 @@ class VolumesTest {
         .toList();
   }
 
+  /** On a disk of its own: whoever opens a pool detaches what was left on the disk that has it. */
   @Test
   void aDeviceThatAVolumeHasLeftGoesWithItsNextCallOrTheNextDriver() throws IOException {
-    var volume = store.create("a", SIZE, null);
-    for (var call :
-        List.<Work>of(
-            () -> mounts.unstage(volume.id(), staging(volume)),
-            () -> mounts.delete(volume.id(), _ -> true),
-            () -> VolumeStore.open(directory))) {
-      var bytes = store.bytes(store.create("a", SIZE, null));
-      LoopDevices.attach(bytes, false);
-      Files.delete(bytes);
-      Files.delete(bytes.resolveSibling(volume.id() + ".json"));
-      assertThat(deletedDevices()).hasSize(1);
-      call.run();
-      assertThat(deletedDevices()).isEmpty();
+    var disk = Files.createDirectory(root.resolve("disk"));
+    Shell.run(
+        "sh",
+        "-euc",
+        "truncate -s 320M $0/xfs; mkfs.xfs -q $0/xfs; mount -o loop $0/xfs $0/disk",
+        root);
+    try (var alone = VolumeDirectory.open(disk.resolve("pool"), ByteSize.parse("1Gi"))) {
+      var here = VolumeStore.open(alone);
+      var used = new VolumeMounts(here);
+      var volume = here.create("a", SIZE, null);
+      for (var call :
+          List.<Work>of(
+              () -> used.unstage(volume.id(), staging(volume)),
+              () -> used.delete(volume.id(), _ -> true),
+              () -> VolumeStore.open(alone))) {
+        var bytes = here.bytes(here.create("a", SIZE, null));
+        LoopDevices.attach(bytes, false);
+        Files.delete(bytes);
+        Files.delete(bytes.resolveSibling(volume.id() + ".json"));
+        assertThat(deletedDevices()).hasSize(1);
+        call.run();
+        assertThat(deletedDevices()).isEmpty();
+      }
+    } finally {
+      Shell.run("umount", disk);
     }
   }
 }
