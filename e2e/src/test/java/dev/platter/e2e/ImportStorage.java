@@ -50,13 +50,17 @@ abstract sealed class ImportStorage implements AutoCloseable {
   abstract void awaitReady();
 
   /**
-   * The files of loop devices, of which there are no more when all volumes are gone: by device and
-   * inode, since their names are not those of before once the container that opened them is gone.
+   * The files of loop devices, of which there are no others when all volumes are gone: by device
+   * and inode, since their names are not those of before once the container that opened them is
+   * gone. Those of the whole machine are among them, which come and go.
+   *
+   * @param known are left out
    */
-  final String loopDevices() {
+  final String loopDevices(String known) {
     return node.exec("losetup", "--list", "--noheadings", "--output", "BACK-MAJ:MIN,BACK-INO")
         .lines()
         .map(String::strip)
+        .filter(device -> !known.lines().toList().contains(device))
         .sorted()
         .collect(Collectors.joining("\n"));
   }

@@ -64,7 +64,7 @@ final class ImportedIdentities implements AutoCloseable {
     hash = Shell.run("sha256sum", disk).substring(0, 64);
     image = cluster.pushed(disk, "large");
     Shell.run("rm", disk);
-    loopDevices = storage.loopDevices();
+    loopDevices = storage.loopDevices("");
     // What is killed on a node should be that of the node which has something to do.
     cluster.kubectl("cordon", "node2");
     objects = new WatchedObjects(cluster.kube());
@@ -202,8 +202,8 @@ final class ImportedIdentities implements AutoCloseable {
     cluster.await("files are left", storage::files, String::isEmpty);
     cluster.await(
         "there are other loop devices than\n" + loopDevices + "\nwhich are these",
-        storage::loopDevices,
-        loopDevices::equals);
+        () -> storage.loopDevices(loopDevices),
+        String::isEmpty);
     assertThat(cluster.kubectl("-n", "platter-system", "get", "leases", "-o", "name"))
         .doesNotContain("disk-");
   }

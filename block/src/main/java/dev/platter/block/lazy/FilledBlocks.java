@@ -130,9 +130,10 @@ final class FilledBlocks implements AutoCloseable {
   }
 
   /**
-   * Whoever had a volume that is broken has it no more: the lasting bits are right for who is next.
+   * Whether the volume was broken when it was last open. When whoever had it has it no more, the
+   * file can go: the lasting bits are right for who is next.
    */
-  static boolean mend(Path live) throws IOException {
+  static boolean isBroken(Path live) throws IOException {
     if (!Files.exists(live) || Files.size(live) < HEADER) {
       return false;
     }
@@ -140,7 +141,7 @@ final class FilledBlocks implements AutoCloseable {
     try (var channel = FileChannel.open(live, StandardOpenOption.READ)) {
       read(channel, header, 0);
     }
-    return header.get(BROKEN_AT) != 0 && Files.deleteIfExists(live);
+    return header.get(BROKEN_AT) != 0;
   }
 
   /** With the lasting ones. Its first bytes come last: without them it counts for nothing. */

@@ -94,15 +94,23 @@ public final class LazyVolume implements BlockDevice {
     }
   }
 
+  /** What is done before a volume that was broken is opened anew. */
+  public interface Mending {
+    void run() throws IOException;
+  }
+
   /**
    * Before a volume is opened that nobody uses any more: if it was broken, it is as after a power
    * cut.
    *
    * @param live as of that volume
-   * @return whether it was broken
+   * @param first what has to be done before, if it was; if that fails it still counts as broken
    */
-  public static boolean mend(Path live) throws IOException {
-    return FilledBlocks.mend(live);
+  public static void mend(Path live, Mending first) throws IOException {
+    if (FilledBlocks.isBroken(live)) {
+      first.run();
+      Files.delete(live);
+    }
   }
 
   private static String boot() throws IOException {

@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -289,13 +290,24 @@ class LazyVolumeTest {
     try (var volume = on(disk, "first")) {
       assertThatThrownBy(volume::flush).as("another process").hasMessageContaining("may be lost");
     }
-    assertThat(LazyVolume.mend(live)).isTrue();
+    assertThatThrownBy(
+            () ->
+                LazyVolume.mend(
+                    live,
+                    () -> {
+                      throw new IOException("not now");
+                    }))
+        .hasMessage("not now");
+    var mended = new AtomicInteger();
+    LazyVolume.mend(live, mended::incrementAndGet);
+    assertThat(mended).as("still broken then").hasValue(1);
     try (var volume = on(disk, "first")) {
       assertThat(read(volume, 2 * BLOCK, BLOCK)).isEqualTo(flushed);
       assertThat(read(volume, 5 * BLOCK, BLOCK)).isEqualTo(read(image, 5 * BLOCK, BLOCK));
       write(volume, 0, 1);
       volume.flush();
-      assertThat(LazyVolume.mend(live)).isFalse();
+      LazyVolume.mend(live, mended::incrementAndGet);
+      assertThat(mended).as("of one that is not broken").hasValue(1);
       assertThat(live).exists();
     }
   }

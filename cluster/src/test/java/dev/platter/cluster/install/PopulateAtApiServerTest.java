@@ -100,7 +100,8 @@ class PopulateAtApiServerTest {
             result);
     var phase = "Succeeded";
     try {
-      FillRun.run(wanted, Map.of("HOME", work.toString()));
+      var environment = Map.of("HOME", work + "", "PLATTER_IMAGE_NETWORKS", "127.0.0.0/8");
+      FillRun.run(wanted, environment);
     } catch (PlatterException e) {
       phase = "Failed";
     }

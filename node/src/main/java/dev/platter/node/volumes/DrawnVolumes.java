@@ -159,9 +159,8 @@ public final class DrawnVolumes implements AutoCloseable {
     }
     // First: without it a VM would read the device as it is.
     Durable.publish(files.note(id), drawn.digest());
-    if (!LoopDevices.isUsed(store.bytes(volume)) && LazyVolume.mend(store.maps().live(id))) {
-      // What the kernel could not store may be in memory for a while, and then be gone.
-      Tool.run("dd", "if=" + store.bytes(volume), "iflag=nocache", "count=0", "status=none");
+    if (!LoopDevices.isUsed(store.bytes(volume))) {
+      LazyVolume.mend(store.maps().live(id), () -> forgetCached(volume));
     }
     var image = new RemoteImage(images, drawn.digest(), drawn.size(), PAUSE, System.err::println);
     var lazy =
@@ -172,6 +171,11 @@ public final class DrawnVolumes implements AutoCloseable {
             .daemon()
             .unstarted(() -> fill(id, lazy, image, drawn));
     served.add(id, new Served(lazy, image, filler));
+  }
+
+  /** What the kernel could not store may be in memory for a while, and then be gone. */
+  private void forgetCached(Volume volume) throws IOException {
+    Tool.run("dd", "if=" + store.bytes(volume), "iflag=nocache", "count=0", "status=none");
   }
 
   private void fill(String id, LazyVolume volume, RemoteImage image, Drawn drawn) {
