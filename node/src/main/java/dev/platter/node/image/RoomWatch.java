@@ -1,25 +1,21 @@
 package dev.platter.node.image;
 
+import dev.platter.node.program.Watchers;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * Starts the daemon when a VM is about to fill the file systems of its disks: QEMU pauses a guest
- * that finds no room, and the daemon lets it go on. Until then a VM needs no daemon, and a JVM that
- * only waits for that would take more memory than some guests. So it is a few lines of shell, which
- * end with the VM's QEMU. A daemon that is on duty has its socket open, as the kernel says.
+ * that finds no room, and the daemon lets it go on. Until then a VM needs no daemon. One that is on
+ * duty has its socket open, as the kernel says.
  */
 final class RoomWatch {
-  private static final String NAME = "platter-room";
   private static final String COMMAND = "PLATTER_DAEMON";
   private static final String BETWEEN = "\037";
   private static final Duration EVERY = Duration.ofSeconds(5);
@@ -67,6 +63,8 @@ final class RoomWatch {
       done
       """;
 
+  private static final Watchers WATCHERS = new Watchers("platter-room", SCRIPT);
+
   private final Path socket;
   private final Path log;
   private final List<String> daemon;
@@ -92,43 +90,21 @@ final class RoomWatch {
 
   void ensure(long qemu, List<Path> directories, long shortBytes, Duration every)
       throws IOException {
-    var watched = watched(qemu);
-    var missing = directories.stream().map(Path::toString).filter(it -> !watched.contains(it));
-    var line = new ArrayList<>(List.of("setsid", "sh", "-c", SCRIPT, NAME, Long.toString(qemu)));
-    line.add(Long.toString(every.toSeconds()));
-    line.add(Long.toString(shortBytes));
-    line.add(socket.toString());
-    line.add(log.toString());
-    var words = line.size();
-    missing.forEach(line::add);
-    if (line.size() == words) {
+    var watched = WATCHERS.of(qemu).flatMap(List::stream).collect(Collectors.toSet());
+    var missing =
+        directories.stream().map(Path::toString).filter(it -> !watched.contains(it)).toList();
+    if (missing.isEmpty()) {
       return;
     }
-    var builder =
-        new ProcessBuilder(line)
-            .directory(Path.of("/").toFile())
-            .redirectInput(Path.of("/dev/null").toFile())
-            .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.DISCARD);
+    var words = new ArrayList<String>();
+    words.add(Long.toString(every.toSeconds()));
+    words.add(Long.toString(shortBytes));
+    words.add(socket.toString());
+    words.add(log.toString());
+    words.addAll(missing);
+    var builder = WATCHERS.prepare(qemu, words);
     environment.accept(builder.environment());
     builder.environment().put(COMMAND, String.join(BETWEEN, daemon));
     builder.start();
-  }
-
-  private static Set<String> watched(long qemu) {
-    var words = "\0" + NAME + "\0" + qemu + "\0";
-    return ProcessHandle.allProcesses()
-        .map(RoomWatch::line)
-        .filter(line -> line.contains(words))
-        .flatMap(line -> Stream.of(line.split("\0", -1)))
-        .collect(Collectors.toSet());
-  }
-
-  private static String line(ProcessHandle process) {
-    try {
-      return Files.readString(Path.of("/proc", Long.toString(process.pid()), "cmdline"));
-    } catch (IOException e) {
-      return ""; // It has ended, or its words are no text.
-    }
   }
 }

@@ -1,4 +1,4 @@
-/** Programs of the system that are run to their end. */
+/** Programs of the system: those that are run to their end, and shells that watch. */
 @NullMarked
 package dev.platter.node.program;
 
