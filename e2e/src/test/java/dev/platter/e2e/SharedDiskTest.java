@@ -32,6 +32,7 @@ class SharedDiskTest {
                 "nbdkit",
                 "--foreground",
                 "--exit-with-parent",
+                "--threads=1", // or it may abort when a QEMU is killed that it is sending to
                 "--ipaddr=" + address,
                 "--port=" + port,
                 "file",

@@ -46,6 +46,7 @@ final class WitnessedExport implements AutoCloseable {
                   "nbdkit",
                   "--foreground",
                   "--exit-with-parent",
+                  "--threads=1", // or it may abort when a QEMU is killed that it is sending to
                   "--ipaddr=" + address,
                   "--port=" + port,
                   "--filter=log",

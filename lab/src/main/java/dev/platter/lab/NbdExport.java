@@ -60,7 +60,10 @@ public final class NbdExport implements AutoCloseable {
     }
   }
 
-  /** A raw file; every export name leads to it. The log is written beside it. */
+  /**
+   * A raw file; every export name leads to it. The log is written beside it. With several threads
+   * nbdkit 1.32 may abort when a client is killed that it is sending to.
+   */
   public static NbdExport nbdkit(Path raw, Address address) {
     Stream<?> where =
         switch (address) {
@@ -77,7 +80,7 @@ public final class NbdExport implements AutoCloseable {
                   "--tls-certificates=" + certificates.server());
         };
     return new NbdExport(
-        log(raw), address, "", join(Stream.of("nbdkit", "-f"), where, "file", raw));
+        log(raw), address, "", join(Stream.of("nbdkit", "-f", "-t", 1), where, "file", raw));
   }
 
   /** An image in any format that QEMU knows, under this export name only. */
