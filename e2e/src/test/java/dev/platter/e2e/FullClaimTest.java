@@ -79,10 +79,10 @@ class FullClaimTest {
     assertThat(ready("message")).contains("the disk data has no room");
     shared().kubectl("wait", "--for=condition=Ready=False", "pod/full", "--timeout=60s");
     assertThat(shared().kubectl("get", "vm", "full")).containsPattern("full +Running +False");
-    assertThat(shared().kubectl("logs", "full")).doesNotContain("@@WRITTEN");
+    assertThat(shared().kubectl("logs", "full")).doesNotContainPattern("(?m)^@@WRITTEN");
 
     node.exec("rm", VOLUME + "/ballast");
-    assertThat(shared().awaitLog("full", "@@WRITTEN")).doesNotContain("@@FAILED");
+    assertThat(shared().awaitLog("full", "^@@WRITTEN")).doesNotContainPattern("(?m)^@@FAILED");
     shared().kubectl("wait", "--for=condition=Ready", "vm/full", "pod/full", "--timeout=60s");
     assertThat(shared().kubectl("get", "events")).containsPattern("Warning +DiskFull +pod/full");
   }
