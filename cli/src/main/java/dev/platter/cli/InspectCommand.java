@@ -44,11 +44,13 @@ final class InspectCommand extends NodeCommand {
       return;
     }
     var vm = opened.status(node.vm(names.getFirst()));
+    var why = opened.stall(vm).map(stall -> stall.why(vm.plan())).orElse("");
     if (output.table()) {
-      draw(vm);
+      draw(vm, why);
     } else {
       var all = new LinkedHashMap<String, Object>();
       all.put("phase", vm.phase().name().toLowerCase(Locale.ROOT));
+      all.put("why", why);
       all.put("plan", PlanJson.tree(vm.plan()));
       output.print(all, out());
     }
@@ -72,10 +74,13 @@ final class InspectCommand extends NodeCommand {
     out().flush();
   }
 
-  private void draw(VmStatus vm) throws IOException {
+  private void draw(VmStatus vm, String why) throws IOException {
     out()
         .printf(
             "%s  %s  %s%n", vm.key(), vm.phase().name().toLowerCase(Locale.ROOT), vm.plan().uuid());
+    if (!why.isEmpty()) {
+      out().println("waits: " + why);
+    }
     vm.plan()
         .images()
         .forEach((reference, digest) -> out().println("image " + reference + " = " + digest));
