@@ -62,7 +62,7 @@ public interface Hypervisor {
    */
   boolean resumeAfterError(UUID uuid);
 
-  /** Asks the guest to power off; it may not listen. */
+  /** Asks the guest to power off; it may not listen, or not run. */
   void shutdown(UUID uuid);
 
   /** Ends the domain at once; nothing happens if there is none. */

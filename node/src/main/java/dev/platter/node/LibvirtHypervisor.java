@@ -206,9 +206,17 @@ final class LibvirtHypervisor implements Hypervisor, AutoCloseable {
     with(uuid, "shut the VM down", LibvirtHypervisor::shutdown, false);
   }
 
+  /** A guest that finds no room may stand still again before it is asked. */
   private static boolean shutdown(Domain domain) {
-    domain.shutdown();
-    return true;
+    try {
+      domain.shutdown();
+      return true;
+    } catch (LibvirtException e) {
+      if (state(domain) == DomainState.RUNNING) {
+        throw e;
+      }
+      return false;
+    }
   }
 
   @Override

@@ -2,6 +2,7 @@ package dev.platter.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.model.PlatterException.Code;
+import dev.platter.node.Hypervisor.DomainState;
 import java.time.Duration;
 import java.util.UUID;
 
@@ -18,8 +19,9 @@ record Shutdown(Duration grace) {
     var begun = System.nanoTime();
     var asked = Long.MIN_VALUE;
     while (true) {
-      var stalled = hypervisor.isStalled(uuid);
-      if (!stalled && hypervisor.state(uuid) != Hypervisor.DomainState.RUNNING) {
+      var state = hypervisor.state(uuid);
+      var stalled = state == DomainState.PAUSED && hypervisor.isStalled(uuid);
+      if (state != DomainState.RUNNING && !stalled) {
         return;
       }
       var passed = (System.nanoTime() - begun) / 1_000_000;

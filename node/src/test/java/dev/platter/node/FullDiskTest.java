@@ -85,6 +85,15 @@ class FullDiskTest {
   }
 
   @Test
+  void aGuestWithoutRoomCanBeStopped() throws Exception {
+    var vm = run("{name: data, source: {blank: {}}, size: 200Mi, copy: {usage-type: small}}", "");
+    fill(vm);
+    guest.node().stop(vm.key(), Duration.ofSeconds(12));
+    assertThat(guest.node().status(vm.key()).phase()).isEqualTo(VmStatus.Phase.STOPPED);
+    assertThat(virsh("list", "--name")).isBlank();
+  }
+
+  @Test
   void aGuestWhoseOverlayHasNoRoomGoesOnWithTheNextDaemon() throws Exception {
     var master = work.resolve("master.raw");
     Shell.run("truncate", "-s", "200M", master);

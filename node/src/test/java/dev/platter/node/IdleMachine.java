@@ -36,7 +36,8 @@ final class IdleMachine implements Machine {
             (_, method, _) -> {
               asked.add(method.getName());
               return switch (method.getName()) {
-                case "state" -> Hypervisor.DomainState.GONE;
+                case "state" ->
+                    stall.isPresent() ? Hypervisor.DomainState.PAUSED : Hypervisor.DomainState.GONE;
                 case "resumeAfterError" -> false;
                 case "isStalled" -> stall.isPresent();
                 case "stall" -> stall;

@@ -2,9 +2,13 @@ package dev.platter.cluster.node;
 
 import dev.platter.model.PlatterException;
 import dev.platter.node.VmStatus;
+import dev.platter.plan.VmKey;
+import io.fabric8.kubernetes.api.model.ContainerStatus;
+import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.Consumer;
 
 /**
@@ -12,6 +16,9 @@ import java.util.function.Consumer;
  * asked for by name at the API server itself, and only its clear answer counts: while it is away,
  * or its answer is old, nothing is removed. It is not asked for those whose pods are here, as far
  * as is known: of a pod that goes we are told.
+ *
+ * <p>A VM whose launcher has ended for good, as one does that is killed, is stopped before: its pod
+ * does not go while a volume of it is in use.
  */
 final class Reaper {
   private final Owners owners;
@@ -55,6 +62,7 @@ final class Reaper {
   private void pod(Owner owner) throws IOException {
     var here = api.podHere(owner.key().namespace(), owner.key().name());
     if (here.filter(pod -> pod.getMetadata().getUid().equals(owner.uid())).isPresent()) {
+      stopIfLeft(owner.key(), here.get());
       return;
     }
     var pod = api.pod(owner.key().namespace(), owner.key().name());
@@ -65,7 +73,9 @@ final class Reaper {
 
   private void vm(Owner owner) throws IOException {
     var key = owner.key();
-    if (api.podHere(key.namespace(), key.name()).isPresent()) {
+    var here = api.podHere(key.namespace(), key.name());
+    if (here.isPresent()) {
+      stopIfLeft(key, here.get());
       return; // It ends first.
     }
     var vm = api.vm(key.namespace(), key.name());
@@ -78,12 +88,37 @@ final class Reaper {
     if (pod.isPresent() && (there == null || there.equals(node))) {
       return; // It ends first.
     }
-    var status = vms.status(key);
-    if (status.isPresent() && status.get().phase() != VmStatus.Phase.STOPPED) {
-      vms.stop(key, Duration.ZERO); // Its pod is gone, or is elsewhere: nobody asked its launcher.
-    }
+    stop(key); // Its pod is gone, or is elsewhere: nobody asked its launcher.
     if (vm.get().deleted() && pod.isEmpty()) {
       vms.remove(owner, () -> api.release(vm.get()));
     }
+  }
+
+  private void stop(VmKey key) throws IOException {
+    var status = vms.status(key);
+    if (status.isPresent() && status.get().phase() != VmStatus.Phase.STOPPED) {
+      vms.stop(key, Duration.ZERO);
+    }
+  }
+
+  private void stopIfLeft(VmKey key, Pod pod) throws IOException {
+    if (hasEnded(pod)) {
+      stop(key);
+    }
+  }
+
+  /** Whether its container has ended, and will not be started again. */
+  private static boolean hasEnded(Pod pod) {
+    var status = pod.getStatus();
+    var containers = status == null ? List.<ContainerStatus>of() : status.getContainerStatuses();
+    return !containers.isEmpty()
+        && (pod.getMetadata().getDeletionTimestamp() != null || isTerminal(pod))
+        && containers.stream()
+            .allMatch(it -> it.getState() != null && it.getState().getTerminated() != null);
+  }
+
+  private static boolean isTerminal(Pod pod) {
+    return "Failed".equals(pod.getStatus().getPhase())
+        || "Succeeded".equals(pod.getStatus().getPhase());
   }
 }

@@ -77,6 +77,9 @@ abstract class PodVmsScene {
                           ? Hypervisor.DomainState.RUNNING
                           : Hypervisor.DomainState.GONE;
                     }
+                    case "isStalled" -> {
+                      return false;
+                    }
                     case "shutdown", "destroy" -> {
                       running.remove((UUID) arguments[0]);
                       return null;

@@ -10,6 +10,8 @@ import dev.platter.plan.FillRecord;
 import io.fabric8.kubernetes.api.model.PersistentVolumeBuilder;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaim;
 import io.fabric8.kubernetes.api.model.PersistentVolumeClaimBuilder;
+import io.fabric8.kubernetes.api.model.Pod;
+import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.Quantity;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -206,6 +208,49 @@ class PodVmsTest extends PodVmsScene {
     api.heard.clear();
     reaper.sweep();
     assertThat(disks()).isZero();
+  }
+
+  /** Or a volume of it would be in use, and the pod stay because of that. */
+  @Test
+  void aVmWhoseLauncherWasKilledForGoodIsStoppedBeforeItsPodIsGone() throws IOException {
+    var pod = pod(uid(2), description(blank("1Mi", true)), "");
+    vms.start(pod);
+    for (var more : List.of(pod, with(pod, "Running", false), with(pod, "Running", true))) {
+      assertThat(running).hasSize(1);
+      api.heard.put("default/db", more);
+      reaper.sweep();
+    }
+    assertThat(running).isEmpty();
+    assertThat(disks()).isEqualTo(1);
+  }
+
+  @Test
+  void aVmOfAPodThatHasFailedIsStopped() throws IOException {
+    object(uid(1), false);
+    var pod = pod(uid(2), description(blank("1Mi", true)), uid(1));
+    vms.start(pod);
+    api.heard.put("default/db", with(pod, "Failed", false));
+    reaper.sweep();
+    assertThat(running).isEmpty();
+  }
+
+  /** Its container has ended. */
+  private static Pod with(Pod pod, String phase, boolean deleted) {
+    return new PodBuilder(pod)
+        .editMetadata()
+        .withDeletionTimestamp(deleted ? "2026-01-01T00:00:00Z" : null)
+        .endMetadata()
+        .withNewStatus()
+        .withPhase(phase)
+        .addNewContainerStatus()
+        .withNewState()
+        .withNewTerminated()
+        .withExitCode(137)
+        .endTerminated()
+        .endState()
+        .endContainerStatus()
+        .endStatus()
+        .build();
   }
 
   @Test
