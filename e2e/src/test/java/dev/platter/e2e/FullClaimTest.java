@@ -63,7 +63,7 @@ class FullClaimTest {
           cloudInit:
             userData: |
               #cloud-config
-              #marker: sh -c 'exec >/dev/ttyS0 2>&1; d=$(disk data); for n in $(seq 0 27); do dd if=/dev/urandom of=$d bs=1M count=1 seek=$n conv=notrunc,fsync status=none || echo @@FAILED; sleep 1; done; echo @@WRITTEN' &
+              #marker: sh -c 'exec >/dev/ttyS0 2>&1; d=$(disk data); for n in $(seq 0 27); do dd if=/dev/urandom of=$d bs=1M count=1 seek=$n conv=notrunc,fsync status=none || { echo; echo @@FAILED; }; sleep 1; done; echo; echo @@WRITTEN' &
           domain:
             memory: {guest: 96Mi}
             devices:
