@@ -98,9 +98,6 @@ final class Daemon {
 
   /** Ends it and all that it started, and waits until they are gone. */
   void kill() {
-    List<ProcessHandle> family =
-        Stream.concat(Stream.of(process.toHandle()), process.descendants()).toList();
-    family.forEach(ProcessHandle::destroyForcibly);
-    family.forEach(member -> member.onExit().join());
+    Shell.end(process);
   }
 }

@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -148,10 +149,17 @@ public final class Shell {
       throw new AssertionError("%s: interrupted".formatted(words), e);
     } finally {
       if (process.isAlive()) {
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
+        end(process);
       }
     }
+  }
+
+  /** Kills it and all that it started, and waits until they are gone. */
+  static void end(Process process) {
+    List<ProcessHandle> family =
+        Stream.concat(Stream.of(process.toHandle()), process.descendants()).toList();
+    family.forEach(ProcessHandle::destroyForcibly);
+    family.forEach(member -> member.onExit().join());
   }
 
   private static String text(Path file) throws IOException {
