@@ -62,7 +62,7 @@ final class Reaper {
   private void pod(Owner owner) throws IOException {
     var here = api.podHere(owner.key().namespace(), owner.key().name());
     if (here.filter(pod -> pod.getMetadata().getUid().equals(owner.uid())).isPresent()) {
-      stopIfLeft(owner.key(), here.get());
+      stopIfLeft(owner);
       return;
     }
     var pod = api.pod(owner.key().namespace(), owner.key().name());
@@ -73,9 +73,8 @@ final class Reaper {
 
   private void vm(Owner owner) throws IOException {
     var key = owner.key();
-    var here = api.podHere(key.namespace(), key.name());
-    if (here.isPresent()) {
-      stopIfLeft(key, here.get());
+    if (api.podHere(key.namespace(), key.name()).isPresent()) {
+      stopIfLeft(owner);
       return; // It ends first.
     }
     var vm = api.vm(key.namespace(), key.name());
@@ -101,9 +100,11 @@ final class Reaper {
     }
   }
 
-  private void stopIfLeft(VmKey key, Pod pod) throws IOException {
-    if (hasEnded(pod)) {
-      stop(key);
+  /** A VM that has moved to and fro may have had other pods here. */
+  private void stopIfLeft(Owner owner) throws IOException {
+    var launcher = owner.launcher();
+    if (launcher != null && api.pod(launcher.uid()).filter(Reaper::hasEnded).isPresent()) {
+      stop(owner.key());
     }
   }
 

@@ -217,7 +217,7 @@ class PodVmsTest extends PodVmsScene {
     vms.start(pod);
     for (var more : List.of(pod, with(pod, "Running", false), with(pod, "Running", true))) {
       assertThat(running).hasSize(1);
-      api.heard.put("default/db", more);
+      see(more);
       reaper.sweep();
     }
     assertThat(running).isEmpty();
@@ -229,9 +229,25 @@ class PodVmsTest extends PodVmsScene {
     object(uid(1), false);
     var pod = pod(uid(2), description(blank("1Mi", true)), uid(1));
     vms.start(pod);
-    api.heard.put("default/db", with(pod, "Failed", false));
+    see(with(pod, "Failed", false));
     reaper.sweep();
     assertThat(running).isEmpty();
+  }
+
+  @Test
+  void aVmThatIsBackIsNotStoppedSinceAnEarlierPodOfItHasEnded() throws IOException {
+    object(uid(1), false);
+    var now = pod(uid(2), description(blank("1Mi", true)), uid(1));
+    vms.start(now);
+    var earlier = new PodBuilder(now).editMetadata().withUid(uid(3)).endMetadata().build();
+    api.heard.put("default/db", with(earlier, "Succeeded", true));
+    reaper.sweep();
+    assertThat(running).hasSize(1);
+  }
+
+  private void see(Pod pod) {
+    api.heard.put("default/db", pod);
+    api.pods.put("default/db", pod);
   }
 
   /** Its container has ended. */
