@@ -27,6 +27,8 @@ class MoveTest {
     }
   }
 
+  private static final String SEALED = "\"state\":\"SEALED\"";
+
   private static String image() {
     return shared().markerByDigest();
   }
@@ -110,7 +112,13 @@ class MoveTest {
     assertThat(get("wanderer", ".status.nodeName")).isEqualTo("node2");
   }
 
+  /** When its base has come as well, which it need not for the disk to be ready. */
   private static String digest(KubeNode node) {
+    shared()
+        .await(
+            "the image is not complete on " + node.name(),
+            () -> node.exec("sh", "-c", "cat /var/lib/platter/images/sha256-*/image.json"),
+            text -> text.contains(SEALED) && !text.replace(SEALED, "").contains("\"state\""));
     return node.exec(
         "sh",
         "-c",
